@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'
 import {
   chmodSync,
@@ -26,9 +26,6 @@ import {
 } from './support/database.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { otpost } from './support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { commitOf } from '../src/version.ts'
@@ -12,9 +12,6 @@ import { binary, programEnv } from './support/program.ts'
 import { demoIn } from './support/server.ts'
 
 // Properties of the compiled program alone. `bun test/run.ts binary` builds it and runs this file.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const root = join(import.meta.dir, '..')
 

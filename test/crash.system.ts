@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config/config.ts'
@@ -10,9 +10,6 @@ import { policyOf } from './support/policy.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, type TestServer } from './support/server.ts'
 import { serverScene } from './support/server-scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 

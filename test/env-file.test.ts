@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -9,9 +9,6 @@ import { settingsFileFindings } from '../src/doctor/settings.ts'
 import { temporaryFolder } from './support/folder.ts'
 
 // `--env-file` parses a file as systemd parses an EnvironmentFile, by systemd.exec(5).
-
-// Random files take time on a busy machine.
-setDefaultTimeout(60_000)
 
 const read = (text: string) => {
   const { settings, lost } = parseEnvFile(`NAME=${text}\nNEXT=here\n`)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createSmtpMailer } from '../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../src/adapters/email/smtp-settings.ts'
@@ -6,9 +6,6 @@ import { Settings } from '../src/config/settings.ts'
 import type { Mail, Mailer, Outcome } from '../src/domain/ground/providers.ts'
 import { temporaryFolder } from './support/app.ts'
 import { missingForExim, run, startExim, verifyDkim } from './support/exim.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const missing = missingForExim()
 if (missing.length > 0) console.warn(`a real mail server: skipped, since it needs ${missing.join(', ')}`)

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { call as callProvider } from '../src/adapters/sms/http.ts'
@@ -14,9 +14,6 @@ import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from './support/rows.ts'
 import { startServer } from './support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const compiler = process.platform === 'linux' ? Bun.which('cc') : null
 if (!compiler) {

@@ -1,10 +1,7 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { migratedTestDatabase } from './support/database.ts'
 import { probed } from './support/rows.ts'
 import { otpost, startServer } from './support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kannel as double } from '../src/adapters/sms/kannel.ts'
@@ -10,9 +10,6 @@ import { Arrivals, type Submitted, startKannel, textOf, withoutKannel } from './
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // The adapter against Debian's Kannel, and over its SMPP link against an SMSC on Net::SMPP: software of other projects.
-// Other tests use the same two cores, so time-outs are long.
-setDefaultTimeout(120_000)
-
 if (withoutKannel) console.warn(withoutKannel)
 
 /** Longer than an answer of Kannel takes on this machine. */

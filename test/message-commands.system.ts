@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
@@ -11,9 +11,6 @@ import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { otpost, startServer } from './support/server.ts'
 import { startSmtp } from './support/smtp.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const databases: TestDatabase[] = []
 const receiver = startReceiver()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { migratedTestDatabase, store, type TestDatabase } from './support/database.ts'
 import { type Exposition, readExposition } from './support/exposition.ts'
@@ -7,9 +7,6 @@ import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Metrics of the real process: on their own port, while the server is busy.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const databases: TestDatabase[] = []
 afterAll(() => Promise.all(databases.map((database) => database.remove())))

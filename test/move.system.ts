@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
@@ -22,9 +22,6 @@ import { freshDatabase, queryOnce, withoutPostgres } from './support/postgres.ts
 import { programEnv, programLine } from './support/program.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startTcpProxy } from './support/tcp-proxy.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const secretKey = 'the-secret-of-a-file-of-32-bytes-or-more'
 

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
@@ -10,9 +10,6 @@ import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { demoIn, otpost, startServer, type TestServer } from './support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 

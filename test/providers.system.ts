@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Answer, codeIn, credentials } from './support/app.ts'
 import { migratedTestDatabase, type TestDatabase } from './support/database.ts'
 import {
@@ -14,7 +14,6 @@ import { startSmtp } from './support/smtp.ts'
 
 // Every provider with the real process, from the request of an application to what the operator reads afterwards. The
 // event log is complete once the servers have ended. Two servers share a database to save processes.
-setDefaultTimeout(120_000)
 
 /** The URL of a proxy in front of the server. Vonage accepts no longer one. */
 const publicUrl = 'https://otp.example/codes'

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { held } from './support/receiver.ts'
@@ -6,9 +6,6 @@ import { otpost, type TestServer } from './support/server.ts'
 import { serverScene } from './support/server-scene.ts'
 
 // Asynchronous notifications of real processes (design D46): crashes, restarts, and several servers with one database.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 async function scene() {
   const base = await serverScene({ PROVIDER_TIMEOUT_MS: '20000' })

@@ -176,7 +176,6 @@ async function runTests(
       process.execPath,
       'test',
       ...parallel,
-      '--timeout=120000',
       '--only-failures',
       '--reporter=junit',
       `--reporter-outfile=${report}`,

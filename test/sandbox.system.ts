@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type OtpostEvent, verifyEvent } from 'otpost/client'
@@ -8,9 +8,6 @@ import { otherThan, temporaryFolder } from './support/app.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { startSandbox } from './support/sandbox.ts'
 import { otpost as command } from './support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const phone = '+1 202 555 0143'
 const ending = new AsyncDisposableStack()

@@ -1,13 +1,10 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config/config.ts'
 import { type Answer, credentials } from './support/app.ts'
 import { type Ask, contradictions, History, load, NotServed, readBack } from './support/history.ts'
 import type { TestServer } from './support/server.ts'
 import { serverScene } from './support/server-scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const shop = {
   APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),

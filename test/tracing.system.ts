@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { codeIn, credentials, otherThan } from './support/app.ts'
 import { type CollectedSpan, startCollector } from './support/collector.ts'
@@ -6,9 +6,6 @@ import { sourceLine } from './support/program.ts'
 import { held } from './support/receiver.ts'
 import type { TestServer } from './support/server.ts'
 import { serverScene } from './support/server-scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 const email = 'pat.traced@example.com'

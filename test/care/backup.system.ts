@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import {
   existsSync,
   linkSync,
@@ -21,9 +21,6 @@ import { tester } from '../support/operator.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, owner, place } from './scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 /** A database with so many rows that a backup takes a while. */
 async function filled(file: string, rows: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { ServerDatabaseFacts } from '../../src/adapters/store/condition.ts'
@@ -23,9 +23,6 @@ import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'
 import { inDatabase, place } from './scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 /** The findings of the doctor with these settings. */
 async function examined(env: Readonly<Record<string, string>>, ...args: string[]) {

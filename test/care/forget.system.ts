@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { existsSync, rmSync } from 'node:fs'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
 import { mask, type Recipient } from '../../src/domain/ground/contact.ts'
@@ -6,9 +6,6 @@ import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
 import { openTestDatabase, sqliteOnly, store } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { otpost, startServer } from '../support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const secretKey = 'the-secret-of-32-bytes-or-more-for-it'
 const [ann, bob] = ['4915123456789', '12025550144']

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { readConfig } from '../../src/config/config.ts'
@@ -10,9 +10,6 @@ import { inDatabase, isWhole, place } from './scene.ts'
 
 // The effect of Litestream (docs/litestream.md) on a database beside a server: it holds a read transaction at all
 // times, so that only its own checkpoints can restart the write-ahead log.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 /** A reader that never stops, like Litestream. */
 function replicator(file: string) {

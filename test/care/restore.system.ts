@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import {
   chmodSync,
   chownSync,
@@ -23,9 +23,6 @@ import { createTestApp, verdict } from '../support/app.ts'
 import { operate, tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, place } from './scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 

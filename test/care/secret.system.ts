@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
@@ -11,8 +11,6 @@ import { inDatabase, place } from './scene.ts'
 
 // A file records fingerprints of its secret keys, so that a command with another secret fails instead of finding nothing.
 // On PostgreSQL, nodes with another secret are rejected: test/store/postgres.system.ts.
-
-setDefaultTimeout(120_000)
 
 const own = 'the-own-secret-of-32-bytes-or-more'
 const other = 'another-secret-of-32-bytes-or-more'

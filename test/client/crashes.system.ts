@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createClient, verifyEvent } from 'otpost/client'
 import { providerPath } from '../../src/domain/delivery/delivery-reports.ts'
@@ -10,8 +10,6 @@ import { freshPhone } from '../support/rows.ts'
 
 // An application that sends a notification, asks for its status and receives its event. It crashes at every point of that, and
 // continues from what it has stored.
-
-setDefaultTimeout(120_000)
 
 /** What the application has stored. A crash leaves it as it is. */
 interface Stored {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { validate as problemsOfDockerfile } from 'dockerfile-utils'
@@ -27,9 +27,6 @@ import {
 } from './manifests.ts'
 
 // Checks the files in deploy/ with the linter of each format, and against the program that they run.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { startSilentServer } from '../support/smtp.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 let server: TestServer
 beforeAll(async () => {

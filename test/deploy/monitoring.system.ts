@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { codeIn, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
 import { type Exposition, readExposition, type Sample } from '../support/exposition.ts'
@@ -11,9 +11,6 @@ import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 
 // Checks that the dashboard and the alert rules name existing metrics: Prometheus does not report a wrong name, the alert
 // just never fires.
-
-// PostgreSQL and other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const folder = join(import.meta.dir, '../../deploy')
 

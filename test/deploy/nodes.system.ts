@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Deployment } from 'kubernetes-models/apps/v1'
@@ -32,9 +32,6 @@ import { replaced, started } from './programs.ts'
 
 // Several nodes on one PostgreSQL: checks the files for compose and Kubernetes against the API and the program, and runs
 // real nodes behind the load balancers of the examples.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -22,9 +22,6 @@ import { replaced, started } from './programs.ts'
 
 // Runs the example configurations of proxies in the real programs, before one real server. Only ports, the certificate
 // and the path of the log are changed.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const examples = join(import.meta.dir, '../../deploy')
 const name = 'otp.example.com'

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import packageJson from '../../package.json'
@@ -6,9 +6,6 @@ import { createProgram } from '../../src/commands/program.ts'
 import { pages, problemsOf, root, samplesIn } from './pages.ts'
 import { problemOfCall } from './program.ts'
 import { commandsIn, type ShellCommand } from './shell.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 describe('commands', () => {
   const program = createProgram({})

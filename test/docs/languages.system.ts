@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,9 +9,6 @@ import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { pageAt, root } from './pages.ts'
 
 // The first sample of each page in docs/api sends and verifies a code against a sandbox.
-
-// Compilers share two cores with the tests beside these.
-setDefaultTimeout(120_000)
 
 const languages = [
   { language: 'sh', page: 'curl', file: 'send.sh', run: ['sh', 'send.sh'], repeats: false },

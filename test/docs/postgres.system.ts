@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { distributedTables } from '../../src/adapters/postgres/distribution.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import {
@@ -14,8 +14,6 @@ import { pageAt, pages } from './pages.ts'
 
 // Runs the SQL of the pages, as the roles that the pages name.
 
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 const without = withoutOwnPostgres ? ` (${withoutOwnPostgres})` : ''
 
 /** The SQL samples of a page, each as a list of statements. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json'
@@ -9,9 +9,6 @@ import { sandboxSettings } from '../../src/commands/sandbox.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { pages, problemsOf, root, type Sample, samplesIn } from './pages.ts'
 import { settingNames } from './program.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/app.ts'
 import { programEnv, programLine } from '../support/program.ts'
@@ -7,9 +7,6 @@ import { startServer } from '../support/server.ts'
 import { pageAt, type Sample } from './pages.ts'
 
 // Runs the curl sessions of pages, and compares the output with the page.
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const ending = new AsyncDisposableStack()
 afterAll(() => ending.disposeAsync())

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/app.ts'
@@ -6,9 +6,6 @@ import { contradictions, History, load, readBack } from '../support/history.ts'
 import { sourceLine } from '../support/program.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { otpost, startServer } from '../support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const compiler = Bun.which('cc')
 if (!compiler || process.platform !== 'linux') {

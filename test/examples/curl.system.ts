@@ -1,9 +1,6 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const script = join(import.meta.dir, '../../examples/curl/session.sh')
 const phone = '+1 202 555 0143'

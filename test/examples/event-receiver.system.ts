@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
@@ -8,8 +8,6 @@ import { otpost, startServer } from '../support/server.ts'
 import { copyOf } from './copy.ts'
 
 // The receiver of events on Node, with the package of the client.
-
-setDefaultTimeout(60_000)
 
 const node = Bun.which('node')
 const ending = new AsyncDisposableStack()

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { TestOtpost } from '../../client/testing.ts'
 import { createTestApp, credentials, otherThan } from '../support/app.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { copyOf } from './copy.ts'
 import { alertOf, Visitor } from './visitor.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const node = Bun.which('node')
 const ending = new AsyncDisposableStack()

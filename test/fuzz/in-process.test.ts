@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import pino from 'pino'
 import { createApp } from '../../src/app.ts'
@@ -22,8 +22,6 @@ import { logged } from '../support/rows.ts'
 import { startSmtp } from '../support/smtp.ts'
 
 // Thousands of requests to the whole service in this process; how to play a seed again is said in support/fuzz.ts.
-
-setDefaultTimeout(120_000)
 
 /** Documented answers that the requests of the usual seed do not cause. */
 const rare: readonly string[] = ['/messages/status 200 ok', '/messages/status 429 rate_limited']

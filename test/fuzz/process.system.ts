@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
@@ -26,8 +26,6 @@ import { startSmtp } from '../support/smtp.ts'
 
 // Requests to the real process over real sockets, a third of them wrong already as HTTP; how to play a seed again is
 // said in support/fuzz.ts.
-
-setDefaultTimeout(120_000)
 
 /** Answers that a run must have met. */
 const expected: readonly string[] = [

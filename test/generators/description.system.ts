@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
@@ -17,8 +17,6 @@ if (!isInstalled) {
     'API description: skipped, since it needs its packages (bun install --frozen-lockfile --cwd test/generators)',
   )
 }
-
-setDefaultTimeout(120_000)
 
 interface Description {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>

@@ -65,7 +65,7 @@ test('an overview that is open for an hour costs less than 5 MB at one call a se
   let bytes = 0
   for (let second = 1; second <= seconds; second++) {
     app.advance(1)
-    await app.post('/otp/send', { phone: `1202555${1000 + second}` })
+    await app.eventsOf(await app.post('/otp/send', { phone: `1202555${1000 + second}` }))
     await app.app.context.eventLog.flush()
     const updated = await update()
     bytes += updated.bytes + 'data: changed\n\n'.length

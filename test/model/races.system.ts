@@ -1,13 +1,4 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { destinationOf } from '../../src/adapters/phone/destination.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
@@ -23,10 +14,6 @@ import { migratedTestDatabase, sqliteOnly, store, type TestDatabase } from '../s
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
-
-// The processes share two cores with other tests, so time-outs are long: only responses matter here, not
-// speed.
-setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 const address = 'ann@example.com'

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { migrations } from '../../drizzle/postgres/migrations.ts'
 import { distributedTables, isDistributed } from '../../src/adapters/postgres/distribution.ts'
 import { migrate } from '../../src/adapters/postgres/migrate.ts'
@@ -6,9 +6,6 @@ import { openPool, type Pool } from '../../src/adapters/postgres/pool.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { emptyDatabase, givenDatabase, hasCitus, withoutPostgres } from '../support/postgres.ts'
 import { otpost } from '../support/server.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 const isOnCitus = givenDatabase !== undefined && (await hasCitus(givenDatabase))
 

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Answer, otherThan } from '../support/app.ts'
 import { type PostgresServer, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 import { type Node, openScene, type Scene, tell } from './scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 

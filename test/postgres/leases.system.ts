@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
@@ -7,9 +7,6 @@ import type { StoredClaim } from '../../src/domain/limits/limits.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 if (withoutPostgres) console.warn(withoutPostgres)
 

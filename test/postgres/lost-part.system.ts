@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from 'pg'
 import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
@@ -8,9 +8,6 @@ import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 

@@ -1,9 +1,6 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { openScene, tell } from './scene.ts'
-
-// Other tests use the same two cores.
-setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 

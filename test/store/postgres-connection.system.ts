@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -16,11 +16,7 @@ import { type PostgresServer, startPostgres, withoutOwnPostgres } from '../suppo
 import { certificates, offerTls } from '../support/postgres-tls.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
-// Its own PostgreSQL server, because tests kill it. It shares two cores with other tests, so the time-outs
-// are long.
-setDefaultTimeout(120_000)
-
-if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
+// Its own PostgreSQL server, because tests kill it. if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
 /** Longer than any test: a query with this limit must end for another reason. */
 const foreverMs = 600_000

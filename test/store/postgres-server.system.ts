@@ -1,11 +1,10 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 
 // Tests the PostgreSQL servers of other tests: that data survives, and that no server is left running.
-setDefaultTimeout(120_000)
 
 const skipped = withoutOwnPostgres === undefined ? '' : ` (${withoutOwnPostgres})`
 
