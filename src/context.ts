@@ -13,7 +13,7 @@ import { mailboxOf, type Recipient } from './domain/ground/contact.ts'
 import { OperatorError } from './domain/ground/operator-error.ts'
 import type { Log } from './domain/ground/ports.ts'
 import { dayMs } from './domain/ground/time.ts'
-import { databaseTimeout } from './domain/health/database-fault.ts'
+import { DatabaseFailures, databaseTimeout } from './domain/health/database-fault.ts'
 import { keysFor } from './secret-key.ts'
 
 export interface ContextOverrides {
@@ -58,6 +58,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
   let failure: unknown
+  const failures = new DatabaseFailures()
 
   async function checkDatabase(): Promise<void> {
     try {
@@ -66,6 +67,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     } catch (error) {
       failure = error
       throw error
+    } finally {
+      failures.note(failure !== undefined, now())
     }
   }
 
@@ -101,6 +104,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     ...storage,
     checkDatabase,
     databaseTrouble,
+    databaseFailed: failures.ended,
+    databaseOutage: () => failures.latest,
     secrets,
     sealing: createSealing(...keys.secretKeys),
     apps: createApps(storage.keys, sha256, config.appCredentials, {
@@ -178,6 +183,17 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
   const reports = createReportCounter(eventLog, count, (err) =>
     log.error({ err }, 'delivery reports could not be counted'),
   )
+  let isLate = false
+  /** Pages wait once for a database that accepts no writes. */
+  const flushForPage = async () => {
+    if (isLate) return
+    let isWaiting = true
+    const flushed = flush().then(() => {
+      isWaiting = isLate = false
+    })
+    await Promise.race([flushed, late('page')])
+    isLate = isWaiting
+  }
   /** @param ready resolves when what waited is written */
   const readsAfter = (ready: () => Promise<unknown>) => {
     const flushed =
@@ -203,7 +219,7 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     stats: () => ({ ...stats(), lastLostAt }),
     ...readsAfter(flush),
     /** While the database accepts no writes, pages show what it has. */
-    forPages: readsAfter(() => Promise.race([flush(), late('page')])),
+    forPages: readsAfter(flushForPage),
     async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
       reports.add(provider, await saveReports(provider, received, writesEvents))
       // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.

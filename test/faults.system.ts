@@ -295,6 +295,35 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     }
   })
 
+  test.concurrent('or a lock of more than five seconds: the overview says since when, how many people got an error and what to do', async () => {
+    await using trace = await scene()
+    const context = await openContext(readStoreConfig({ DATABASE_URL: `file:${trace.file}` }))
+    const request: typeof trace.server.request = (method, path, init) =>
+      trace.server.request(method, path, { ...init, redirect: 'manual' })
+    const visitor = await signedIn({ request, app: { context } })
+    await context.close()
+    const lock = new Database(trace.file)
+    lock.exec('BEGIN IMMEDIATE')
+    const phones = [freshPhone(), freshPhone()]
+    const calls = [...phones, ...phones].map((phone) => trace.send(phone))
+    for (const call of calls) expectError(await call, 500, 'internal_error')
+    const later = trace.send(freshPhone())
+    for (const path of ['', '?period=week', '?period=month']) {
+      const startedAt = performance.now()
+      const { status, html } = await visitor.get(`/admin${path}`)
+      expect(performance.now() - startedAt, path).toBeLessThan(1000)
+      expect([path, status, html.includes('aria-label="Console"')]).toEqual([path, 200, true])
+      const [, words = ''] = /<h2 id="verdict">(.*?)<\/h2>/s.exec(html) ?? []
+      expect(words.replaceAll(/<[^>]*>/g, '')).toMatch(
+        /^Another process has locked the database since [\d: -]+: 2 people got an error\. Requests to send and verify fail\. End that process/,
+      )
+    }
+    lock.exec('ROLLBACK')
+    lock.close()
+    await later
+    expect((await visitor.get('/admin')).html).not.toContain('Another process')
+  })
+
   test.concurrent('that fills up while an SMS is on its way leaves its code valid', async () => {
     // A cooldown shorter than the time-out of a delivery is written after the delivery, and that write fails here.
     await using trace = await scene({ SMS_COOLDOWN_SECONDS: '1' })

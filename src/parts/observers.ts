@@ -15,7 +15,7 @@ import type { Shared } from './shared.ts'
 
 /** What happens after each request, and after each try that is not part of a request. */
 export function createObservers(
-  { log, stopwatch, eventLog, providers, providerTimeoutMs, usesConversionFeedback }: Shared,
+  { log, stopwatch, eventLog, databaseFailed, providers, providerTimeoutMs, usesConversionFeedback }: Shared,
   {
     alerts,
     metrics,
@@ -23,7 +23,7 @@ export function createObservers(
   }: { alerts: Alerts; metrics?: Metrics | undefined; tracing?: Tracing | undefined },
 ) {
   const limited = new ActiveLimits()
-  const listeners = [requestLog(log), limited.ended, eventLog.ended, alerts.ended]
+  const listeners = [requestLog(log), limited.ended, databaseFailed, eventLog.ended, alerts.ended]
   if (metrics) listeners.push(metrics.ended)
   if (tracing) listeners.push(tracing.ended)
   const logFeedback = feedbackLog(log, stopwatch)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import Driver from 'better-sqlite3'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
-import { signedIn, type Visitor } from '../support/console.ts'
+import { signedIn, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly, store } from '../support/database.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
@@ -78,16 +78,20 @@ test.skipIf(store !== 'postgres')(
       for (const path of pages) {
         const startedAt = performance.now()
         const { status, html } = await operator.get(`/admin${path}`)
-        expect([path, status, cause.test(html)]).toEqual([path, 503, true])
+        const hasMenu = html.includes('aria-label="Console"')
+        expect([path, status, cause.test(html), hasMenu]).toEqual([path, 503, true, true])
         expect(performance.now() - startedAt, path).toBeLessThan(longestMs)
       }
     }
     proxy.fallSilent()
-    await expectCause(/(The database|PostgreSQL) does not answer\./)
+    await expectCause(
+      /(The database|PostgreSQL) does not answer( since .*)?\. Requests to send and verify fail/,
+    )
+    expect((await new Visitor(own).get('/admin')).html).not.toContain('aria-label="Console"')
     proxy.recover()
     proxy.refuse()
     proxy.cut()
-    await expectCause(/PostgreSQL does not answer\./)
+    await expectCause(/PostgreSQL does not answer( since .*)?\./)
     proxy.recover()
     while ((await operator.get('/admin/money')).status !== 200) await Bun.sleep(10)
     await own.close()

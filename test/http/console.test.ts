@@ -1701,12 +1701,18 @@ sqliteOnly(
     const { status, html } = await visitor.get('/admin')
     expect(status).toBe(200)
     expect(html).toContain('The database is unavailable')
+    const [, words = ''] = /<h2 id="verdict">(.*?)<\/h2>/s.exec(html) ?? []
+    expect(words.replaceAll(/<[^>]*>/g, '')).toMatch(
+      /^The database file was removed or replaced since \d\d:\d\d: 1 person got an error\./,
+    )
     expect(html).not.toContain('All well')
     const entering = await new Visitor(app).post('/admin/login', right)
     expect([entering.status, entering.html.includes('was removed or replaced')]).toEqual([503, true])
     renameSync(`${file}.away`, file)
     expect((await visitor.get('/admin')).html).not.toContain('The database is unavailable')
-    expect((await visitor.get('/admin')).html).toContain('could not be written to the event log')
+    const after = (await visitor.get('/admin')).html.replaceAll(/<[^>]*>/g, '')
+    expect(after).toContain('could not be written to the event log')
+    expect(after).toMatch(/While the database failed from [^,]*, 1 person got an error\./)
     // After a day the lost entries are no longer shown.
     app.advance(25 * 3600)
     await signedIn(app, visitor)

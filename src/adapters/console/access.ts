@@ -63,9 +63,9 @@ export function flashCookie(
   return cookie(publicUrl, 'flash', consoleSecrets.sign(`flash ${token}`, value), 30)
 }
 
-/** Also for an expired session. */
-export function hasCookie(request: Request, publicUrl: string | undefined): boolean {
-  return cookieOf(request, publicUrl, 'session') !== undefined
+/** Also of an expired session. */
+export function sessionToken(request: Request, publicUrl: string | undefined): string | undefined {
+  return cookieOf(request, publicUrl, 'session')
 }
 
 export function isOwnForm(

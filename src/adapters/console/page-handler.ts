@@ -10,13 +10,16 @@ import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Log, Secrets } from '../../domain/ground/ports.ts'
+import type { EpochMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, CountrySms } from '../../domain/guard/counts.ts'
 import type { GuardReader } from '../../domain/guard/status.ts'
 import type { AlertStore } from '../../domain/health/alerts.ts'
 import {
   type DatabaseFault,
+  type DatabaseOutage,
   databaseFault,
   UnusableDatabase,
+  unreadableWords,
   unsavedWords,
 } from '../../domain/health/database-fault.ts'
 import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
@@ -55,7 +58,7 @@ import type { ContextOf } from '../../domain/request/request-context.ts'
 import type { PreviewSettings } from '../../domain/texts/preview.ts'
 import { compressed } from '../pages/compression.ts'
 import { staticRoutes } from '../pages/static.ts'
-import { cookie, deviceCookie, deviceName, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
+import { cookie, deviceCookie, deviceName, isOwnForm, sessionToken, type Visit, visitOf } from './access.ts'
 import { done, html, seeOther } from './answers.ts'
 import { type KeyModel, keyPage } from './apps/key.tsx'
 import { consoleFiles } from './assets.ts'
@@ -132,6 +135,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly refused: NonNullable<HealthPorts['refused']>
   /** Undefined: the database can be used. @param checks also if nothing is known against it */
   readonly databaseTrouble: (checks?: boolean) => Promise<unknown>
+  readonly databaseOutage: () => DatabaseOutage | undefined
   readonly stats: {
     /** Requests not written to the event log since the server started. */
     eventLog(): { readonly lost: number; readonly lastLostAt: number | null }
@@ -179,6 +183,10 @@ export const pageLength = 50
 
 /** A page that takes longer may wait for a database that does not answer. */
 const slowPageMs = 100
+/** Bounds memory. */
+const mostContexts = 100
+/** With the check of the database that the overview makes. */
+const longestReadMs = 900
 /** For the form of a change that failed. */
 const longestPageMs = 600
 
@@ -213,6 +221,8 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   const { operator, policy, secrets, now } = ports
   const changes = new PageChanges()
   const unconfirmed = createConfirmation(ports, settings.log)
+  /** By session, for a database that cannot be read. */
+  const lastContexts = new Map<string, { readonly pageContext: PageContext; readonly expiresAt: EpochMs }>()
   const pages = new Map<string, Page>()
   const shown = new Map<string, ShownAfter>()
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
@@ -235,6 +245,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
 
   /** Within a second, also while the database does not answer. A change is waited for, since its result matters. */
   async function answer(page: Page, handled: Handled, access?: FormAccess): Promise<Response> {
+    const startedAt = performance.now()
     let pageContext: PageContext | null = null
     const answered = answerOf(page, handled, access, (seen) => {
       pageContext = seen
@@ -245,7 +256,11 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     if (!isLate) return answered
     const trouble = await Promise.race([answered.then(() => undefined), ports.databaseTrouble(true)])
     const fault = databaseFault(trouble)
-    return fault ? unusable(handled.request, pageContext, fault) : answered
+    // Most pages can be read while nothing can be written.
+    const leftMs = Math.max(0, startedAt + longestReadMs - performance.now())
+    const isUnreadable =
+      fault && (await Promise.race([answered.then(() => false), pause(leftMs, true, { ref: false })]))
+    return isUnreadable ? unusable(handled.request, pageContext, fault) : answered
   }
 
   async function answerOf(
@@ -285,6 +300,9 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       const actor = sessionActor(session, account)
       const by = { operator, policy, secrets, now, actor, textBeforeCode: settings.textBeforeCode }
       const response = await page({ request, visit, url, form, params, by }, pageContext)
+      // A change may end sessions.
+      if (access || lastContexts.size >= mostContexts) lastContexts.clear()
+      else lastContexts.set(session.tokenSha256, { pageContext, expiresAt: session.expiresAt })
       if (pageContext.flash && request.method === 'GET')
         response.headers.append('set-cookie', cookie(publicUrl, 'flash', '', 0))
       return await compressed(request, await changes.since(request, response))
@@ -318,17 +336,25 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 500, 'Internal error', text)
   }
 
-  function unusable({ method }: Request, pageContext: PageContext | null, fault: DatabaseFault): Response {
-    const isChange = method === 'POST'
-    const advice = pageContext ? fault.remedy : 'The server log has the cause.'
-    const text = isChange ? unsavedWords(fault) : `${fault.text} ${advice}`
+  function lastContextOf(request: Request): PageContext | null {
+    const last = lastContexts.get(ports.consoleSecrets.sha256(sessionToken(request, publicUrl) ?? ''))
+    return last && last.expiresAt > now() ? { ...last.pageContext, now: now() } : null
+  }
+
+  function unusable(request: Request, seen: PageContext | null, fault: DatabaseFault): Response {
+    const isChange = request.method === 'POST'
+    const pageContext = seen ?? lastContextOf(request)
+    const words = pageContext
+      ? unreadableWords(fault, ports.databaseOutage())
+      : `${fault.text} The server log has the cause.`
+    const text = isChange ? unsavedWords(fault) : words
     // The page says it once.
     const around = pageContext && { ...pageContext, fault: null }
     return problem(around, 503, isChange ? 'Not saved' : 'The database cannot be used', text)
   }
 
   async function withoutSession(request: Request): Promise<Response> {
-    const hasHad = hasCookie(request, publicUrl)
+    const hasHad = sessionToken(request, publicUrl) !== undefined
     const isLogin = await hasLogin()
     if (!isLogin && !hasHad) return off(request)
     if (isLogin && (request.method === 'GET' || request.method === 'HEAD')) return seeOther('/admin/login')

@@ -62,3 +62,8 @@ export function partOf(some: number, all: number, noun: string): string {
 export function capitalized(text: string): string {
   return text.replace(/^./, (first) => first.toUpperCase())
 }
+
+/** Titles are no sentences. */
+export function withoutPoint(sentence: string): string {
+  return sentence.replace(/\.$/, '')
+}

@@ -1,4 +1,5 @@
 import { type Alert, type AlertChannel, budgetKind, reviewNumberKind } from '../ground/alert.ts'
+import { withoutPoint } from '../ground/format.ts'
 import type { Log } from '../ground/ports.ts'
 import type { Outcome } from '../ground/providers.ts'
 import { type Clock, dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
@@ -448,11 +449,6 @@ function alertOf(budget: Budget, percent: number, spentMicros: Micros, at: numbe
 
 export function budgetAlertOf({ text }: Pick<Alert, 'text'>): BudgetAlert {
   return JSON.parse(text)
-}
-
-/** Titles are no sentences. */
-export function withoutPoint(sentence: string): string {
-  return sentence.replace(/\.$/, '')
 }
 
 /** What the `data` of the webhook has. */

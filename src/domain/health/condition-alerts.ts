@@ -1,9 +1,10 @@
 import type { Advice } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
+import { withoutPoint } from '../ground/format.ts'
 import type { Log } from '../ground/ports.ts'
 import { type Clock, type EpochMs, minuteMs } from '../ground/time.ts'
 import { type BudgetStatus, budgetName, exhaustedCounters, type Refused } from '../money/budgets.ts'
-import { type AlertStore, type AlertTarget, budgetAlertOf, withoutPoint } from './alerts.ts'
+import { type AlertStore, type AlertTarget, budgetAlertOf } from './alerts.ts'
 import {
   budgetAbout,
   budgetCondition,

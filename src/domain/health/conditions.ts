@@ -1,7 +1,7 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
 import { type Advice, see } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
-import { bytesWords, capitalized, utc } from '../ground/format.ts'
+import { bytesWords, capitalized, utc, withoutPoint } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { CallFilter } from '../log/log-search.ts'
 import type { StatKey } from '../log/stats.ts'
@@ -304,7 +304,7 @@ function databaseCondition(error: unknown): Condition {
     remedy: `Requests to send and verify fail. ${fault?.remedy ?? 'Check the server log.'}`,
     see: [see('doctor')],
     ended: 'The database is available again.',
-    ongoing: { title: 'The database is unavailable' },
+    ongoing: { title: withoutPoint(fault?.text ?? 'The database is unavailable.') },
   }
 }
 

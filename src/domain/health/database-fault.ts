@@ -1,3 +1,7 @@
+import { counted, utc, withoutPoint } from '../ground/format.ts'
+import type { EpochMs } from '../ground/time.ts'
+import type { RequestListener } from '../request/request-ended.ts'
+
 /** Why the database cannot be used, for operators: without host names, values and statements. */
 export interface DatabaseFault {
   readonly text: string
@@ -50,6 +54,13 @@ export function databaseFault(error: unknown): DatabaseFault | undefined {
   }
 }
 
+/** What an operator reads instead of a page. */
+export function unreadableWords({ text, remedy }: DatabaseFault, outage: DatabaseOutage | undefined): string {
+  const since = outage && ` since ${utc(outage.since).slice(0, 16)} UTC`
+  const harm = outage && outageWords(outage)
+  return `${withoutPoint(text)}${since ?? ''}${harm ? `: ${harm}` : ''}. Requests to send and verify fail. ${remedy}`
+}
+
 /** What an operator reads about a change that failed. */
 export function unsavedWords({ text, remedy, isUncertain }: DatabaseFault): string {
   const outcome = isUncertain
@@ -67,6 +78,54 @@ export class UnusableDatabase extends Error {
     super(fault.text)
     this.fault = { ...fault, isUncertain: false }
   }
+}
+
+/** What the latest failure of the database did, as this process knows. */
+export interface DatabaseOutage {
+  readonly since: EpochMs
+  /** Whose calls failed. */
+  readonly recipients: number
+  readonly isMore: boolean
+  /** Also those that failed before their recipient was known. */
+  readonly calls: number
+}
+
+/** Bounds memory. */
+const mostPeople = 10_000
+
+/** Kept in memory, since the event log cannot be written. */
+export class DatabaseFailures {
+  latest: DatabaseOutage | undefined
+  private people = new Set<string>()
+  private isOver = true
+
+  note(isFailing: boolean, at: EpochMs): void {
+    if (isFailing && this.isOver) {
+      this.people = new Set()
+      this.latest = { since: at, recipients: 0, isMore: false, calls: 0 }
+    }
+    this.isOver = !isFailing
+  }
+
+  readonly ended: RequestListener = ({ context, status, failure }) => {
+    if (status < 500 || !databaseFault(failure?.details.cause)) return
+    this.note(true, context.at)
+    const { people, latest } = this
+    const person = context.recipientHash ?? context.recipient
+    if (person !== undefined && people.size < mostPeople) people.add(person)
+    this.latest = latest && {
+      since: Math.min(latest.since, context.at),
+      recipients: people.size,
+      isMore: people.size === mostPeople,
+      calls: latest.calls + 1,
+    }
+  }
+}
+
+/** Such as `14 people got an error`. Empty: no call failed. */
+export function outageWords({ recipients, isMore, calls }: DatabaseOutage): string {
+  const people = `${isMore ? 'more than ' : ''}${counted(recipients, 'person', 'people')} got an error`
+  return recipients > 0 ? people : calls > 0 ? `${counted(calls, 'call')} failed` : ''
 }
 
 /** For `databaseFault`: the database has neither answered nor failed within a time. */

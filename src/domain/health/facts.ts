@@ -28,6 +28,7 @@ import { activeReviewNumbers } from '../policy/review-number.ts'
 import type { AlertStore } from './alerts.ts'
 import type { ClockFacts } from './clock.ts'
 import { conditionKinds, type MinuteOfAttempts, openSince, refusedByAlerts } from './conditions.ts'
+import type { DatabaseOutage } from './database-fault.ts'
 import { readGuardWarnings } from './pumping-problems.ts'
 import { hoursBefore, type TrafficCount } from './silence.ts'
 import { surgeKind } from './surges.ts'
@@ -41,6 +42,8 @@ export type HealthFacts = Awaited<ReturnType<typeof readHealth>> & {
 export interface ServerFacts {
   /** Of a check of the database. Null: it can be read and written. */
   readonly databaseError: unknown
+  /** Its latest failure. */
+  readonly databaseOutage?: DatabaseOutage | undefined
   /** Of the disk of the database. Undefined: the database has no files here. */
   readonly freeBytes: number | undefined
   /** Not in the event log and the figures. */

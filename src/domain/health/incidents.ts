@@ -5,6 +5,7 @@ import { type CallFilter, type ErrorClass, figureRows, type LogCount } from '../
 import type { Lately } from '../log/statistics.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
 import type { Cost } from '../request/request-context.ts'
+import { outageWords } from './database-fault.ts'
 import type { HealthFacts } from './facts.ts'
 import { earliest, smsOutage } from './outages.ts'
 import type { Ongoing, Problem } from './problem.ts'
@@ -116,10 +117,10 @@ export interface ImpactPorts {
 }
 
 export async function readImpact(ports: ImpactPorts, incident: Incident, now: EpochMs): Promise<Impact> {
-  const { hit, cost, providers } = incident
+  const { hit, outage, cost, providers } = incident
   const hitRows = rowsHit(incident, now)
   const [people, costs, causes] = await Promise.all([
-    hit ? ports.countFound('calls', hitRows) : null,
+    outage ?? (hit ? ports.countFound('calls', hitRows) : null),
     cost === undefined ? [] : 'country' in cost ? ports.spentLately(now, cost.country) : [cost],
     Promise.all(providers.map((provider) => readCause(ports, provider))),
   ])
@@ -140,9 +141,10 @@ async function readCause(ports: ImpactPorts, provider: string): Promise<Cause> {
 
 /** What an incident does, and what to do: one sentence, and the remedy. */
 export function incidentWords(incident: Incident, { people, causes }: Impact): Words {
-  const { title, detail, since, remedy, about, providers } = incident
-  const harm =
-    people && people.recipients > 0
+  const { title, detail, since, remedy, about, providers, outage } = incident
+  const harm = outage
+    ? outageWords(outage)
+    : people && people.recipients > 0
       ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
       : people && providers.length > 0
         ? 'other providers sent its messages'

@@ -1,6 +1,7 @@
 import type { Reference } from '../ground/advice.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { CallFilter, LogFilters, LogList } from '../log/log-search.ts'
+import type { DatabaseOutage } from './database-fault.ts'
 
 /** What can be wrong, worded once: `otpost doctor` prints it, the overview lists it, and alerts send it. */
 export interface Problem {
@@ -32,6 +33,8 @@ export interface Ongoing {
   readonly since?: EpochMs | undefined
   /** The requests that it stops. */
   readonly hit?: CallFilter
+  /** What of that is in no event log. */
+  readonly outage?: DatabaseOutage
   /** What it costs: what was spent on codes to the country, or of a budget. */
   readonly cost?: { readonly country: string } | { readonly micros: number; readonly currency: string }
 }

@@ -20,6 +20,7 @@ import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
 import { clockProblems } from './clock.ts'
 import { budgetCondition, databaseVerdicts, lasting } from './conditions.ts'
+import { outageWords } from './database-fault.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
@@ -33,11 +34,17 @@ import { surgeProblems } from './surges.ts'
 export function problemsOf(facts: HealthFacts): Problem[] {
   const { statistics, guard, server, traffic, attempts, thresholds } = facts
   const { until: now } = statistics
-  const database = server ? databaseVerdicts(server.databaseError, server.freeBytes, true) : []
+  const database = server ? lasting(databaseVerdicts(server.databaseError, server.freeBytes, true)) : []
+  const outage = server?.databaseError ? server.databaseOutage : undefined
   const all: Problem[] = [
-    ...lasting(database),
+    ...database.map((problem) => {
+      const { ongoing } = problem
+      return ongoing && outage
+        ? { ...problem, ongoing: { ...ongoing, since: outage.since, outage } }
+        : problem
+    }),
     // Calls are not in the event log while the database cannot be written.
-    ...(lasting(database).length > 0
+    ...(database.length > 0
       ? []
       : lasting(silenceVerdicts(traffic, attempts, thresholds.silentMinutes, now))),
     ...pumpingProblems(guard, now),
@@ -250,9 +257,13 @@ function rejectedReportsProblem({ provider, why, count }: RejectedReports, { per
 
 function lostRequestProblems({ server }: HealthFacts): Problem[] {
   if (!server || server.lostRequests === 0) return []
-  const { lostRequests, databaseError } = server
-  const text = `${counted(lostRequests, 'request')} could not be written to the event log since this server started. The figures do not include them.`
-  return [(databaseError === null ? warn : bad)('event log', text, '')]
+  const { lostRequests, databaseError, databaseOutage: outage } = server
+  const past = outage && databaseError === null && outageWords(outage)
+  const text = [
+    `${counted(lostRequests, 'request')} could not be written to the event log since this server started. The figures do not include them.`,
+    past && `While the database failed from ${utc(outage.since).slice(0, 16)} UTC, ${past}.`,
+  ]
+  return [(databaseError === null ? warn : bad)('event log', text.filter(Boolean).join(' '), '')]
 }
 
 /** OTP_TTL_SECONDS is at most 600. */

@@ -133,7 +133,8 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
       </div>
       <p class="harm">
         {people && people.recipients === 0 && <span class="hint">no people</span>}
-        {people && people.recipients > 0 && (
+        {people && people.recipients > 0 && incident.outage && peopleWords(people)}
+        {people && people.recipients > 0 && !incident.outage && (
           <a class="count" href={logUrl('calls', rowsHit(incident, now))}>
             {peopleWords(people)}
           </a>

@@ -32,7 +32,8 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const lostRequests = isNews ? lost : 0
     const limited = limitsInForce(ports.limited.list(now), facts.budgets)
     const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
-    const server = { databaseError, freeBytes, lostRequests, limited, clock }
+    const databaseOutage = ports.databaseOutage()
+    const server = { databaseError, databaseOutage, freeBytes, lostRequests, limited, clock }
     const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
     const isUnknown = !range && (query.has('from') || query.has('until'))
     const history = await readHistory(ports, statistics, now)
