@@ -110,7 +110,8 @@ function textOf(file: string): string {
 }
 
 function addField(command: Command, name: string, field: Field): void {
-  const { help, choices, kind, isRequired, byDefault } = field
+  const { help, choices, kind, isRequired, byDefault, off, hasNoOption } = field
+  if (hasNoOption) return
   const as = spelling(name, field)
   if (!as.startsWith('-')) {
     command.addArgument(withChoices(new Argument(as, help), choices))
@@ -118,10 +119,14 @@ function addField(command: Command, name: string, field: Field): void {
   }
   const option = new Option(as, kind === 'list' ? `${help}; ${several}` : help)
   if (kind === 'list') {
-    option.argParser((text: string, before: unknown) => (Array.isArray(before) ? [...before, text] : [text]))
+    option.argParser((text: string, before: unknown) => [
+      ...(Array.isArray(before) ? before : []),
+      ...text.split(','),
+    ])
   } else withChoices(option, choices)
   if (byDefault !== undefined) option.default(byDefault)
   command.addOption(option.makeOptionMandatory(kind === 'text' && isRequired))
+  if (off !== undefined) command.option(`--no-${option.name()}`, off)
 }
 
 /** For the help. The field itself rejects other values. */
@@ -148,6 +153,7 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
     smsOfWeek: () => context.eventLog.smsOfWeek(context.now()),
     countriesOfCodes: () => context.guardReader.countries(context.now()),
     routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
+    providerNames: async () => (await import('../config/providers.ts')).catalogOf(env).names,
     guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,
   }
 }

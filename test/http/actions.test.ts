@@ -204,6 +204,41 @@ const rows: Readonly<Record<string, Row>> = {
     entered: { appId: 'shop' },
     wrong: [[{ id: 'gone' }, 'App shop has no event gone.', 1]],
   },
+  'brand put': {
+    entered: {
+      slug: 'Acme',
+      displayName: ' Acme & Co ',
+      domain: 'Shop.example',
+      lang: 'HI',
+      notifyTemplates: ['ORDER_PLACED'],
+      loginIdEnabled: true,
+      dltEnabled: true,
+      dltAllowList: ['https://acme.example/', '+4915550100'],
+    },
+    wrong: [
+      [{ slug: 'no good' }, 'The slug must have', 2],
+      [{ domain: 'https://x' }, 'The domain must be a host name', 2],
+      [{ notifyTemplates: ['GONE'] }, 'Unknown template for /notify: GONE.', 2],
+      [{ dltAllowList: ['a b'] }, 'is no URL or phone number', 2],
+    ],
+  },
+  'brand template': {
+    entered: {
+      slug: 'acme',
+      key: 'LOGIN_OTP',
+      lang: 'HI',
+      ids: ['1107', 'twilio = HX1'],
+      senderId: 'ACMEIN',
+    },
+    wrong: [
+      [{ slug: 'ghost' }, 'Brand ghost does not exist.', 1],
+      [{ key: 'GONE' }, 'Unknown template GONE.', 2],
+      [{ ids: ['nobody=1'] }, 'Unknown provider nobody.', 2],
+      [{ ids: ['1', '2'] }, 'The id is given twice.', 2],
+      [{ maxLength: '41' }, 'from 30 to 40', 2],
+      [{ remove: true }, 'has no ID, sender or length', 2],
+    ],
+  },
   'brand status': {
     entered: { slug: 'acme', status: 'suspended' },
     wrong: [
@@ -404,7 +439,8 @@ function fileOf(text: Written): string {
 
 /** The words of a command line. */
 function wordsOf({ name, fields }: Action<ActionPorts>, entered: Entered): readonly string[] {
-  const options = Object.entries(fields).flatMap(([field, { as = '', isFile }]) => {
+  const options = Object.entries(fields).flatMap(([field, { as = '', isFile, hasNoOption }]) => {
+    if (hasNoOption) return []
     const written = isFile ? fileOf(entered[field]) : entered[field]
     if (typeof written === 'boolean') return written === as.startsWith('--no-') ? [] : [as]
     const texts = [written ?? []].flat()
@@ -436,7 +472,7 @@ function byForm(visitor: Visitor, { form, fields, verb }: Action<ActionPorts>, e
   const values = Object.entries(entered).flatMap(
     ([name, written]): [string, string | readonly string[]][] => {
       if (fields[name]?.kind === 'flag') return written === true ? [[name, '1']] : []
-      return [[name, formValue(written)]]
+      return [[name, fields[name]?.rows ? [written ?? []].flat().join('\r\n') : formValue(written)]]
     },
   )
   const path = form?.path ?? ''
@@ -561,7 +597,8 @@ describe('the help of', () => {
         program,
       )
     const help = command?.helpInformation().replace(/\s+/g, ' ') ?? ''
-    for (const { help: words } of Object.values(action.fields)) expect(help).toContain(words)
+    for (const { help: words, hasNoOption } of Object.values(action.fields))
+      if (!hasNoOption) expect(help).toContain(words)
   })
 })
 
@@ -619,9 +656,6 @@ const whoMayDoWhat = {
     'text restore',
   ],
   operator: [
-    '/admin/brands',
-    '/admin/brands/:slug',
-    '/admin/brands/:slug/templates/:key',
     '/admin/destinations/edit',
     '/admin/requests/:id/mail',
     '/admin/requests/:id/reject',
@@ -629,7 +663,9 @@ const whoMayDoWhat = {
     'app webhook-resend',
     'app webhook-resend-all',
     'app webhook-test',
+    'brand put',
     'brand status',
+    'brand template',
     'guard block',
     'incident acknowledge',
     'incident set',
@@ -701,7 +737,7 @@ test('audit entries have words, and their group too', () => {
 
 test('an advised command can be run: it has every required option, and no option with its opposite', () => {
   expect(worded([see('review-number remove')])).toBe('`otpost review-number remove PHONE --brand SLUG`')
-  expect(worded([see('brand put', { slug: 'acme', entity: 'ID' })])).toBe(
+  expect(worded([see('brand put', { slug: 'acme', entityId: 'ID' })])).toBe(
     '`otpost brand put acme --entity ID`',
   )
 })

@@ -220,7 +220,7 @@ const answers: Readonly<Record<string, () => Promise<{ html: string }>>> = {
   'a rejected app': () => visitor.post('/admin/apps/issue', { appId: markup }),
   'a rejected invitation': () => visitor.post('/admin/operators', { email: markup, role: markup }),
   'a rejected brand': () =>
-    visitor.post('/admin/brands', { slug: markup, displayName: markup, color: markup }),
+    visitor.post('/admin/brands', { slug: markup, displayName: markup, color: markup, mustBeNew: '1' }),
   'a rejected rule': () =>
     visitor.post('/admin/destinations', { rule: markup, action: 'block', sender: markup }),
   'a rejected budget': () => visitor.post('/admin/money', { scope: markup, period: 'day', amount: markup }),

@@ -860,21 +860,28 @@ describe('an operator', () => {
 
   test('creates and edits brands with the same rules as the commands', async () => {
     const brand = { slug: 'Initech', displayName: 'Initech', notifyTemplates: 'ORDER_PLACED' }
-    expect((await visitor.post('/admin/brands', brand)).status).toBe(303)
+    expect((await visitor.post('/admin/brands', { ...brand, mustBeNew: '1' })).status).toBe(303)
     expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
       displayName: 'Initech',
       status: 'active',
       notifyTemplates: ['ORDER_PLACED'],
       dltEnabled: false,
     })
-    const again = await visitor.post('/admin/brands', brand)
+    const again = await visitor.post('/admin/brands', { ...brand, mustBeNew: '1' })
     expect([again.status, again.html.includes('already')]).toEqual([409, true])
-    const bad = await visitor.post('/admin/brands', { ...brand, slug: 'no good', domain: 'https://x' })
+    const bad = await visitor.post('/admin/brands', {
+      ...brand,
+      mustBeNew: '1',
+      slug: 'no good',
+      domain: 'https://x',
+    })
     expect(bad.status).toBe(409)
     // The form keeps its input.
     expect(bad.html).toContain('value="no good"')
     expect(await app.app.context.brands.list()).toHaveLength(2)
     const edited = {
+      slug: 'initech',
+      notifyTemplates: '',
       displayName: 'Initech GmbH',
       domain: 'Initech.example',
       dltEnabled: 'on',
@@ -883,7 +890,7 @@ describe('an operator', () => {
       color: '#0B57D0',
       dltAllowList: 'https://initech.example/\r\n\r\n +4915550100 ',
     }
-    expect((await visitor.post('/admin/brands/initech', edited)).status).toBe(303)
+    expect((await visitor.post('/admin/brands', edited)).status).toBe(303)
     expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
       displayName: 'Initech GmbH',
       notifyTemplates: [],
@@ -904,7 +911,8 @@ describe('an operator', () => {
       displayName: 'Acme & Co',
       domain: ' Shop.example ',
     })
-    const saved = await visitor.post('/admin/brands/acme', { was, displayName: 'Acme', dltEnabled: 'on' })
+    const form = { slug: 'acme', was, displayName: 'Acme', lang: 'en' }
+    const saved = await visitor.post('/admin/brands', { ...form, dltEnabled: 'on' })
     expect(saved.status).toBe(303)
     expect(await app.app.context.brands.bySlug('acme')).toMatchObject({
       displayName: 'Acme & Co',
@@ -912,14 +920,14 @@ describe('an operator', () => {
       dltEnabled: true,
     })
     // A form shown again with errors still has its initial values.
-    const bad = await visitor.post('/admin/brands/acme', { was, displayName: 'Acme', domain: 'no host' })
+    const bad = await visitor.post('/admin/brands', { ...form, domain: 'no host' })
     expect(bad.html).toContain(`name="was" value="${was.replaceAll('"', '&quot;')}"`)
   })
 
   test('registers a template with carriers and providers, and removes the registration', async () => {
     await visitor.get('/admin/brands/acme')
     const path = '/admin/brands/acme/templates/LOGIN_OTP'
-    const entered = { id: '1107', senderId: 'ACMEIN', ids: 'msg91=65a\r\ntwilio = HX1\n' }
+    const entered = { replaces: '1', senderId: 'ACMEIN', ids: '1107\r\nmsg91=65a\r\ntwilio = HX1\n' }
     expect((await visitor.post(path, entered)).status).toBe(303)
     const registered = async () => (await app.app.context.brands.bySlug('acme'))?.registrations
     expect(await registered()).toEqual({
@@ -927,7 +935,9 @@ describe('an operator', () => {
     })
     expect((await visitor.post(path, { ids: 'nobody=1' })).status).toBe(409)
     // An emptied field is removed, because the form shows all fields.
-    expect((await visitor.post(path, { id: '1108', senderId: '', ids: 'msg91=65a' })).status).toBe(303)
+    expect((await visitor.post(path, { replaces: '1', senderId: '', ids: '1108\nmsg91=65a' })).status).toBe(
+      303,
+    )
     expect(await registered()).toEqual({
       LOGIN_OTP: { id: '1108', senderId: null, ids: { msg91: '65a' }, maxLength: null },
     })

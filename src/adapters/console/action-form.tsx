@@ -26,7 +26,7 @@ function pathOf({ name, form }: Formed): string {
   return form.path
 }
 
-interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> {
+interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class' | 'previewAt'> {
   /** Several have the same path and fields. The operator chooses one. */
   readonly of: Formed | readonly [Formed, ...Formed[]]
   /** What the controls have at first, by field. */
@@ -39,9 +39,6 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class'> 
   /** Fields with these values, which are not shown. */
   readonly hidden?: Readonly<Record<string, string>>
   readonly without?: readonly string[]
-  /** Fields that the operator unfolds. */
-  readonly fold?: readonly string[]
-  readonly foldTitle?: string
   /** Before the ids of its controls, if the page has several of these forms. */
   readonly id?: string
   readonly submit: ComponentChildren
@@ -56,29 +53,24 @@ export function ActionForm({
   known = {},
   hidden = {},
   without = [],
-  fold = [],
-  foldTitle,
   id = 'field',
   submit,
   ...look
 }: ActionFormProps) {
   const { rejected } = useContext(FormContext)
   const all = [of].flat()
-  const isSame = Object.entries(hidden).every(([name, value]) => rejected?.values[name] === value)
+  const isSame = Object.entries(hidden).every(([name, value]) => String(rejected?.values[name]) === value)
   const again = all.find(({ name }) => name === rejected?.action && isSame)
   const [action = again] = all
   if (!action) return null
   const values = (again && rejected?.values) ?? start
   const was = action.form?.isPartial && { was: (again && rejected?.was) ?? JSON.stringify(start) }
   const shown = Object.entries(action.fields).filter(([name]) => !(name in hidden) && !without.includes(name))
-  const legends = (isFolded: boolean) => [
-    ...Map.groupBy(
-      shown.filter(([name]) => fold.includes(name) === isFolded),
-      ([name, { legend = name }]) => legend,
-    ),
-  ]
-  const controls = (isFolded: boolean) =>
-    legends(isFolded).map(([legend, fields]) => {
+  const folds = [...Map.groupBy(shown, ([, { fold }]) => fold)]
+  const isOpen = ([name]: (typeof shown)[number]) =>
+    again !== undefined || [values[name]].flat().some(Boolean)
+  const controls = (some: typeof shown) =>
+    [...Map.groupBy(some, ([name, { legend = name }]) => legend)].map(([legend, fields]) => {
       const inside = fields.map(([name, field]) => (
         <Control
           key={name}
@@ -114,12 +106,15 @@ export function ActionForm({
           options={Object.fromEntries(all.map(({ verb, does }) => [verb, `${verb}: ${does}`]))}
         />
       )}
-      {controls(false)}
-      {foldTitle !== undefined && (
-        <details class="fold" open={again !== undefined}>
-          <summary>{foldTitle}</summary>
-          <div class="folded">{controls(true)}</div>
-        </details>
+      {folds.map(([title, some]) =>
+        title === undefined ? (
+          controls(some)
+        ) : (
+          <details key={title} class="fold" open={some.some(isOpen)}>
+            <summary>{title}</summary>
+            <div class="folded">{controls(some)}</div>
+          </details>
+        ),
       )}
       {again && rejected && rejected.foretold.length > 0 && (
         <div class="notice" id={`${id}-foretold`} tabIndex={-1} data-focus>
@@ -144,7 +139,7 @@ interface ControlProps {
 }
 
 function Control({ id, name, field, options, known, written }: ControlProps) {
-  const { label, kind, isRequired, isRequiredInForm, isProse, placeholder, max, inputType } = field
+  const { label, kind, isRequired, isRequiredInForm, isProse, placeholder, max, inputType, rows } = field
   // Where the page has the options, nothing is to be written.
   const isChosen = options !== undefined && field.choices === undefined
   const shared = { label, name, id: `${id}-${name}`, hint: isChosen ? undefined : hintOf(field) }
@@ -170,7 +165,7 @@ function Control({ id, name, field, options, known, written }: ControlProps) {
       </FieldGroup>
     )
   }
-  const value = values.join(',')
+  const value = values.join(rows ? '\n' : ',')
   if (options) {
     const none = isRequired || field.byDefault !== undefined ? {} : { '': field.none ?? 'none' }
     return <Select {...shared} value={value} options={{ ...none, ...options }} />
@@ -181,6 +176,7 @@ function Control({ id, name, field, options, known, written }: ControlProps) {
       {...shared}
       required={isRequired || isRequiredInForm === true}
       type={inputType}
+      {...(rows && { rows: Math.max(rows, values.length) })}
       maxLength={max}
       isCode={!isProse}
       value={value}

@@ -3,7 +3,7 @@ import type { Action } from '../../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../../domain/operator/actions.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 import { isOtpKey } from '../../domain/texts/otp-texts.ts'
-import { field, shownIn } from './form-fields.ts'
+import { field, linesOf, shownIn } from './form-fields.ts'
 
 /** Who may submit a form. */
 export interface FormAccess {
@@ -35,9 +35,6 @@ export const codeForms = {
   '/admin/account/recovery-codes': ownSignIn,
   '/admin/account/passkey': ownSignIn,
   '/admin/account/passkey/remove': ownSignIn,
-  '/admin/brands': operator,
-  '/admin/brands/:slug': operator,
-  '/admin/brands/:slug/templates/:key': operator,
   '/admin/brands/:slug/texts': ifOfCode,
   '/admin/brands/:slug/texts/preview': viewer,
   '/admin/brands/:slug/texts/mail': viewer,
@@ -89,11 +86,12 @@ export function enteredIn(
   params: Readonly<Record<string, string>> = {},
 ): Entered {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, { kind, isFile }]) => {
+    Object.entries(fields).map(([name, { kind, isFile, rows }]) => {
       if (kind === 'flag') return [name, form.has(name)]
       // Line numbers count from the first line of the file.
       if (isFile) return [name, form.get(name) ?? '']
-      return [name, kind === 'list' ? form.getAll(name) : (params[name] ?? field(form, name))]
+      if (kind === 'list') return [name, rows ? linesOf(form, name) : form.getAll(name)]
+      return [name, params[name] ?? field(form, name)]
     }),
   )
 }

@@ -392,6 +392,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const countriesOfCodes = () => ports.eventLog.countries(now())
     const smsOfWeek = () => ports.eventLog.smsOfWeek(now())
     const routing = async () => settings
+    const providerNames = async () => settings.providerNames
     return {
       ...settings,
       ...settings.numbers,
@@ -401,6 +402,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       countriesOfCodes,
       smsOfWeek,
       routing,
+      providerNames,
     }
   }
 
@@ -419,8 +421,9 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const showAgain = (about: Partial<Rejected>) => {
       const was = form.get('was')
       const rejected = { action: action.name, values: entered, was, problem: null, foretold: [], ...about }
+      const named = [...own.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, String(entered[name])])
       return again?.(
-        { ...pageRequest, url: new URL(filled(own, entered), url) },
+        { ...pageRequest, params: Object.fromEntries(named), url: new URL(filled(own, entered), url) },
         { ...pageContext, rejected },
       )
     }

@@ -502,9 +502,9 @@ function errorAdvice({ app: appId, brand }: RequestTrace): Readonly<Partial<Reco
   const activate = see('brand status', { ...ofBrand, status: 'active' })
   return {
     forbidden: advice`To allow both operations, use ${see('app set', { appId, operations: 'otp,notify' })}.`,
-    brand_not_approved: advice`Create the brand with ${see('brand put', { ...ofBrand, name: 'NAME' })}, or activate it with ${activate}. To let the app use it, use ${see('app set', { appId, brands: 'SLUG' })} with every brand of the app.`,
+    brand_not_approved: advice`Create the brand with ${see('brand put', { ...ofBrand, displayName: 'NAME' })}, or activate it with ${activate}. To let the app use it, use ${see('app set', { appId, brands: 'SLUG' })} with every brand of the app.`,
     brand_suspended: advice`To activate the brand, use ${activate}.`,
-    template_not_allowed: advice`To enable the template, use ${see('brand put', { ...ofBrand, notify: 'KEY,KEY' })} with every template of the brand.`,
+    template_not_allowed: advice`To enable the template, use ${see('brand put', { ...ofBrand, notifyTemplates: 'KEY,KEY' })} with every template of the brand.`,
     ...clientAdvice,
   }
 }
@@ -531,7 +531,7 @@ function adviceOnAttempt(row: Delivery): Advice | undefined {
   }
   if (errorClass === 'content') {
     return reason === 'no template id'
-      ? advice`${provider} requires the id of the registered template. Use ${see('brand template', { slug: row.brand ?? 'BRAND', key: row.template ?? 'KEY', id: `${provider}=ID` })}.`
+      ? advice`${provider} requires the id of the registered template. Use ${see('brand template', { slug: row.brand ?? 'BRAND', key: row.template ?? 'KEY', ids: `${provider}=ID` })}.`
       : [
           `${provider} rejected the message (${reason}). Check the sender id, the template id, the text, and whether the destination is allowed.`,
         ]

@@ -3,7 +3,7 @@ import type { Secrets } from '../ground/ports.ts'
 import { type AccountActionPorts, accountActions } from './accounts.ts'
 import type { Action } from './action.ts'
 import { type AppPorts, appActions } from './apps.ts'
-import { brandActions } from './brands.ts'
+import { type BrandPorts, brandActions } from './brands.ts'
 import type { OperatorPorts } from './changes.ts'
 import { type DestinationPorts, ruleActions } from './destinations.ts'
 import { type GuardChangePorts, guardActions } from './guard.ts'
@@ -20,6 +20,7 @@ export interface ActionPorts
   extends OperatorPorts,
     AccountActionPorts,
     AppPorts,
+    BrandPorts,
     DestinationPorts,
     StoredEventPorts,
     GuardChangePorts,

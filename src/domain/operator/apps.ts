@@ -234,15 +234,18 @@ const newCountryWords = {
   max: 6,
 }
 
+const fold = 'Scope: brands, operations, limits'
+
 /** Of a new app: what is not given is unlimited. */
 const newScopeFields = {
   brands: changeList(texts, {
     ...brandsWords,
+    fold,
     hint: 'If you select none, the app may use every brand, also later ones.',
   }),
-  operations: changeList(operations, operationsWords),
-  perMinute: optional(limitIn('calls per minute'), perMinuteWords),
-  newCountrySmsPerDay: optional(limitIn(smsPerDay), newCountryWords),
+  operations: changeList(operations, { ...operationsWords, fold }),
+  perMinute: optional(limitIn('calls per minute'), { ...perMinuteWords, fold }),
+  newCountrySmsPerDay: optional(limitIn(smsPerDay), { ...newCountryWords, fold }),
 }
 
 const scopeFields = {

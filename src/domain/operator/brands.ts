@@ -15,10 +15,27 @@ import {
   registrationOf,
   type TemplateRegistration,
 } from '../texts/brand.ts'
-import { noTexts } from '../texts/brand-texts.ts'
+import { noTexts, registrationKeyOf } from '../texts/brand-texts.ts'
 import { action, type Group } from './action.ts'
 import { type ChangePorts, change, type Decision, differences, refuse } from './changes.ts'
-import { field, oneOf } from './fields.ts'
+import {
+  change as changed,
+  changeList,
+  type Entered,
+  field,
+  flag,
+  type InputOf,
+  oneOf,
+  optional,
+  removable,
+  text,
+  texts,
+  toggle,
+} from './fields.ts'
+
+export interface BrandPorts extends ChangePorts {
+  readonly providerNames: () => Promise<readonly string[]>
+}
 
 /** Undefined fields stay unchanged; in a new brand they get their defaults. */
 export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Brand[Field] | undefined }
@@ -39,7 +56,7 @@ export async function putBrand(
       refuse(brandProblems({ ...fresh, ...fields, displayName: 'any' }), InvalidInput)
       throw new OperatorError(
         `Brand ${brandSlug} does not exist. A new brand needs a display name.`,
-        advice`To create it, run ${see('brand put', { slug: brandSlug, name: 'NAME' })}.`,
+        advice`To create it, run ${see('brand put', { slug: brandSlug, displayName: 'NAME' })}.`,
       )
     }
     const brand = { ...fresh, ...current, ...fields }
@@ -53,7 +70,8 @@ export async function putBrand(
   return brand
 }
 
-function normalized(requested: BrandChange): Partial<Brand> {
+/** As it is stored. */
+export function normalized(requested: BrandChange): Partial<Brand> {
   const { displayName, domain, entityId, notifyTemplates, lang, color, dltAllowList } = requested
   const all = {
     ...requested,
@@ -128,7 +146,7 @@ async function changeBrand(
 }
 
 /**
- * `brand template`: undefined fields stay unchanged unless it `replaces`. Null removes the registration.
+ * Undefined fields stay unchanged unless it `replaces`. Null removes the registration.
  * @param templateKey a template key, or `KEY:lang`
  */
 export async function registerTemplate(
@@ -169,6 +187,247 @@ export const brandGroup: Group = {
   target: 'brand',
 }
 
+const registeredFold = 'Registered templates: for DLT in India and for providers’ own template IDs'
+
+const brandFields = {
+  displayName: changed(text, {
+    label: 'Name',
+    as: '--name <name>',
+    help: 'the display name in messages',
+    hint: 'Shown in messages. At most 40 characters.',
+    placeholder: 'Example Shop',
+    max: 40,
+    isProse: true,
+    isRequiredInForm: true,
+  }),
+  status: optional(oneOf('status', brandStatuses), {
+    label: 'Status',
+    as: '--status <status>',
+    help: 'the status',
+  }),
+  domain: removable(text, {
+    label: 'Domain',
+    as: '--domain <host>',
+    help: 'the web site on which browsers fill in the code; OTP messages end with a line for it (WebOTP)',
+    hint: 'The domain of the brand’s website. If set, plain SMS end with a WebOTP line, and browsers can fill in the code.',
+    off: 'remove that web site',
+    placeholder: 'shop.example.com',
+  }),
+  androidHash: removable(text, {
+    label: 'Android app hash',
+    as: '--android-hash <hash>',
+    help: 'the app hash with which Android finds the SMS of its app (SMS Retriever)',
+    hint: '11 characters with which the brand’s Android app finds the code SMS (SMS Retriever).',
+    off: 'remove the app hash',
+    placeholder: 'FA+9qCX9VSu',
+    max: 11,
+  }),
+  lang: changed((tag) => tag || freshBrand('').lang, {
+    label: 'Language',
+    as: '--lang <tag>',
+    help: 'the language of its texts (BCP 47), such as hi; a new brand has en',
+    hint: 'Of messages whose request has no `lang`: a BCP 47 tag, such as hi or pt-BR.',
+    placeholder: 'en',
+    max: 64,
+  }),
+  notifyTemplates: changeList(texts, {
+    label: 'Notify templates',
+    as: '--notify <keys>',
+    help: 'the templates enabled on /notify, or "" for none',
+  }),
+  loginIdEnabled: toggle({
+    label: 'Include the login ID',
+    as: '--login-id',
+    help: 'include the loginId of the request in OTP messages',
+    hint: 'If a request has `loginId`, the message names that login.',
+    off: 'omit the loginId',
+    legend: 'Codes',
+  }),
+  logoUrl: removable(text, {
+    label: 'Logo',
+    as: '--logo <url>',
+    help: 'an image at the top of its e-mails; an https URL',
+    hint: 'An https URL. The image is at the top of e-mails.',
+    off: 'remove the image',
+    max: 500,
+    fold: 'E-mails: logo and color',
+  }),
+  color: removable(text, {
+    label: 'Color',
+    as: '--color <color>',
+    help: 'the color of its e-mails, such as #0b57d0',
+    hint: '',
+    off: 'remove the color',
+    placeholder: '#0b57d0',
+    max: 7,
+    fold: 'E-mails: logo and color',
+  }),
+  dltEnabled: toggle({
+    label: 'Use the registered-template route',
+    as: '--dlt',
+    help: 'use the registered-template (DLT) route to Indian numbers, depending on OTP_SMS_MODE',
+    hint: 'Requires `OTP_SMS_MODE` template or hybrid. Enter the template IDs on the page of each text.',
+    off: 'use the direct route only',
+    fold: registeredFold,
+  }),
+  entityId: removable(text, {
+    label: 'Entity ID',
+    as: '--entity <id>',
+    help: 'the principal entity id for the registered-template route (India: DLT)',
+    hint: 'The brand’s principal entity ID in DLT.',
+    off: 'remove the principal entity id',
+    max: 64,
+    fold: registeredFold,
+  }),
+  dltAllowList: changeList(texts, {
+    label: 'Registered URLs and phone numbers',
+    as: '--dlt-allow <list>',
+    help: 'the URLs and phone numbers that the principal entity has registered (DLT), or "" for none',
+    hint: 'One per line. Registered texts may contain only these (DLT allow-list).',
+    rows: 3,
+    fold: registeredFold,
+  }),
+}
+
+export const brandPut = action(brandGroup, 'put', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'create a brand, or change the given properties of an existing brand; a new brand is active unless --status is given',
+  fields: {
+    slug: field(nameKey, {
+      label: 'Slug',
+      help: 'the brandId in API requests',
+      hint: 'Apps send it as `brandId`. Allowed: a-z, 0-9 and -. You cannot change it later.',
+      max: 63,
+    }),
+    ...brandFields,
+    mustBeNew: flag({
+      label: 'New',
+      as: '',
+      help: 'reject the change if the brand exists',
+      hasNoOption: true,
+    }),
+  },
+  audit: { 'brand.created': 'Brand created', 'brand.changed': 'Brand changed' },
+  form: { path: 'brands', page: 'brands/{slug}', isPartial: true },
+  run: (ports: ChangePorts, { slug, mustBeNew, ...fields }) => putBrand(ports, slug, fields, { mustBeNew }),
+  said: (brand, { mustBeNew }) => ({
+    text: mustBeNew
+      ? `Created the brand ${brand.slug}. It is ${brand.status}.`
+      : 'Saved. Takes effect immediately.',
+    row: brandRow(brand),
+  }),
+})
+
+/** As its fields. */
+export function brandEntries(brand: Brand): Entered {
+  const { displayName, lang, notifyTemplates, loginIdEnabled, dltEnabled, dltAllowList } = brand
+  return {
+    ...{ displayName, lang, notifyTemplates, loginIdEnabled, dltEnabled, dltAllowList },
+    domain: brand.domain ?? '',
+    entityId: brand.entityId ?? '',
+    androidHash: brand.androidHash ?? '',
+    logoUrl: brand.logoUrl ?? '',
+    color: brand.color ?? '',
+  }
+}
+
+/** As in JSON. */
+export function brandRow({ slug, texts: _, ...brand }: Brand & { readonly texts?: unknown }) {
+  return { brandId: slug, ...brand }
+}
+
+const templateFields = {
+  ids: changeList(texts, {
+    label: 'Template IDs',
+    as: '--id <id>',
+    help: 'the id of the registered template; PROVIDER=ID for the id at one provider',
+    hint: 'One per line: the ID for all providers without their own, and PROVIDER=ID for each other.',
+    rows: 3,
+  }),
+  senderId: removable(text, {
+    label: 'Sender',
+    as: '--sender <sender>',
+    help: 'the sender id (header) of the registration',
+    hint: 'The sender ID of the registration, for example ACMEIN.',
+  }),
+  maxLength: removable(Number, {
+    label: 'Greatest length of a value',
+    as: '--max-length <characters>',
+    help: 'the greatest length of a value in the registered text, 30 to 40; a registration without it has 30',
+    hint: 'Characters of a variable, 30 to 40.',
+    placeholder: '30',
+    max: 2,
+  }),
+}
+
+export const brandTemplate = action(brandGroup, 'template', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'store the ids under which a template is registered with carriers and providers',
+  fields: {
+    slug: field(nameKey, { label: 'Brand', help: 'the brandId' }),
+    key: field(text, { label: 'Template', help: 'the template: a built-in one, or one of the brand' }),
+    lang: optional((tag) => canonicalTag(tag) ?? tag, {
+      label: 'Language',
+      as: '--lang <tag>',
+      help: 'the registration of the text in this language; default: the language of the brand',
+    }),
+    ...templateFields,
+    remove: flag({ label: 'Remove', as: '--remove', help: 'remove the registration' }),
+    replaces: flag({
+      label: 'Replace',
+      as: '',
+      help: 'replace the registration; otherwise, what is not given stays',
+      hasNoOption: true,
+    }),
+  },
+  audit: { 'brand.template': 'Template registered' },
+  form: { path: 'brands/{slug}/templates/{key}', page: 'brands/{slug}/texts' },
+  run: async (ports: BrandPorts, { slug, key: template, lang, remove, replaces, ...given }) => {
+    const key = registrationKeyOf(template, lang)
+    const requested = registrationIn(given, await ports.providerNames())
+    const isEmpty = Object.values(given).every(
+      (each) => each == null || (Array.isArray(each) && !each.length),
+    )
+    if (remove && !isEmpty)
+      throw new InvalidInput('A registration that is removed has no ID, sender or length.')
+    if (isEmpty && !remove && !replaces)
+      throw new InvalidInput(
+        'Nothing to change. Give an ID, a sender or a length, or remove the registration.',
+      )
+    return { key, brand: await registerTemplate(ports, slug, key, remove ? null : requested, { replaces }) }
+  },
+  said: ({ key, brand }, { remove }) => ({
+    text: `${remove ? 'Removed' : 'Saved'} the registration of ${key}.`,
+    row: { brandId: brand.slug, key, ...registrationOf(brand, key) },
+  }),
+})
+
+/** @throws InvalidInput */
+function registrationIn(
+  { ids: given = [], senderId, maxLength }: InputOf<typeof templateFields>,
+  providers: readonly string[],
+): Partial<TemplateRegistration> {
+  const ids = new Map<string, string>()
+  for (const each of given) {
+    const [, provider = '', id = each] = /^([^=]*)=(.*)$/.exec(each) ?? []
+    const name = provider.trim()
+    if (ids.has(name)) throw new InvalidInput(`The id is given twice${name && ` for ${name}`}.`)
+    if (each.includes('=') && !providers.includes(name))
+      throw new InvalidInput(`Unknown provider ${name}. The providers are ${providers.join(', ')}.`)
+    ids.set(name, id.trim())
+  }
+  const id = ids.get('')
+  ids.delete('')
+  return {
+    ids: Object.fromEntries(ids),
+    ...(id !== undefined && { id }),
+    ...(senderId !== undefined && { senderId }),
+    ...(maxLength !== undefined && { maxLength }),
+  }
+}
+
 export const brandSetStatus = action(brandGroup, 'status', {
   role: 'operator',
   isSensitive: false,
@@ -191,13 +450,6 @@ export const brandSetStatus = action(brandGroup, 'status', {
   said: ({ slug, status }) => `Brand ${slug} is ${status}.`,
 })
 
-export function brandStatus(value: string): BrandStatus {
-  const status = brandStatuses.find((known) => known === value)
-  if (!status)
-    throw new InvalidInput(`Unknown status ${value}. The statuses are ${brandStatuses.join(', ')}.`)
-  return status
-}
-
 function refuseTransition(brand: Brand, to: BrandStatus): void {
   if (mayBecome(brand.status, to)) return
   const next = brandStatuses.filter((status) => mayBecome(brand.status, status)).join(' or ')
@@ -205,4 +457,4 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
   throw new OperatorError(`Brand ${brand.slug} ${refusal}. It can become ${next}.`)
 }
 
-export const brandActions = [brandSetStatus]
+export const brandActions = [brandPut, brandTemplate, brandSetStatus]

@@ -36,6 +36,14 @@ interface FieldWords {
   readonly isRequiredInForm?: true
   /** Long text: in a command, that of the file which the argument names. */
   readonly isFile?: true
+  /** What `--no-…` does, beside `as`. */
+  readonly off?: string
+  /** Commands do not have it. */
+  readonly hasNoOption?: true
+  /** Of a text area in a form. A list has one value per line. */
+  readonly rows?: number
+  /** Of the fields that a form unfolds. */
+  readonly fold?: string
 }
 
 export interface Field<Value = unknown> extends FieldWords {
@@ -72,7 +80,7 @@ export function optional<Value>(read: Reader<string, Value>, words: FieldWords):
 
 /** Several values, written apart or separated by commas. */
 export function list<Value>(read: Reader<readonly string[], Value>, words: FieldWords): Field<Value> {
-  const readAll = (written: Written) => read(wordsIn(written ?? words.byDefault))
+  const readAll = (written: Written) => read(wordsIn(written ?? words.byDefault, words))
   const { choices } = read
   return { ...words, ...(choices && { choices }), kind: 'list', isRequired: false, read: readAll }
 }
@@ -88,8 +96,22 @@ export function changeList<Value>(
   read: Reader<readonly string[], Value>,
   words: FieldWords,
 ): Field<Value | undefined> {
-  const readOr = (written: Written) => (written === undefined ? undefined : read(wordsIn(written)))
+  const readOr = (written: Written) => (written === undefined ? undefined : read(wordsIn(written, words)))
   return { ...list<Value | undefined>(read, words), read: readOr }
+}
+
+/** Unchanged unless it is written. An empty value removes it. */
+export function removable<Value>(
+  read: Reader<string, Value>,
+  words: FieldWords,
+): Field<Value | null | undefined> {
+  return change((text) => (text === '' ? null : read(text)), words)
+}
+
+/** Unchanged unless it is written, as `as` or as `--no-…`. */
+export function toggle(words: FieldWords & { readonly as: string }): Field<boolean | undefined> {
+  const read = (written: Written) => (written === undefined ? undefined : written === true)
+  return { ...words, kind: 'flag', isRequired: false, read }
 }
 
 /** Off unless it is written; as `--no-…`, on unless it is written. */
@@ -141,9 +163,9 @@ function textOf(written: Written): string {
   return typeof written === 'string' ? written : ''
 }
 
-function wordsIn(written: Written): readonly string[] {
+function wordsIn(written: Written, { rows }: Pick<FieldWords, 'rows'>): readonly string[] {
   const texts = typeof written === 'string' ? [written] : Array.isArray(written) ? written : []
-  return texts.flatMap((each) => each.split(',')).flatMap((word) => word.trim() || [])
+  return texts.flatMap((each) => each.split(rows ? '\n' : ',')).flatMap((word) => word.trim() || [])
 }
 
 export type Fields = Readonly<Record<string, Field>>

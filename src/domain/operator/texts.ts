@@ -413,7 +413,7 @@ function refuseUsed({ slug, notifyTemplates, registrations }: BrandWithTexts, te
     const notify = notifyTemplates.filter((key) => key !== templateKey).join(',')
     throw new OperatorError(
       `${last} Disable it on /notify first.`,
-      advice`Run ${see('brand put', { slug, notify })}.`,
+      advice`Run ${see('brand put', { slug, notifyTemplates: notify })}.`,
     )
   }
   const registered = Object.keys(registrations)

@@ -222,19 +222,19 @@ export function lintText(subject: DltText, settings: DltSettings): readonly DltF
       rule: 'entity-id',
       level: 'warning',
       message: 'The brand has no principal entity id.',
-      fix: advice`Set it with ${see('brand put', { slug: brand.slug, entity: 'ID' })}, unless the SMS provider adds it.`,
+      fix: advice`Set it with ${see('brand put', { slug: brand.slug, entityId: 'ID' })}, unless the SMS provider adds it.`,
     }),
     ...when(registration.id === null && Object.keys(registration.ids).length === 0, {
       rule: 'template-id',
       level: 'warning',
       message: 'The text has no template id. Carriers drop an SMS without one.',
-      fix: advice`Register the text, then set the id with ${see('brand template', { ...template, id: 'ID' })}.`,
+      fix: advice`Register the text, then set the id with ${see('brand template', { ...template, ids: 'ID' })}.`,
     }),
     ...when(registration.senderId !== null && !/^[A-Za-z]{6}$/.test(registration.senderId), {
       rule: 'sender-header',
       level: 'error',
       message: `The header ${registration.senderId} does not have six letters.`,
-      fix: advice`Set the header as the portal shows it, without operator prefix and suffix: ${see('brand template', { ...template, sender: 'HEADER' })}.`,
+      fix: advice`Set the header as the portal shows it, without operator prefix and suffix: ${see('brand template', { ...template, senderId: 'HEADER' })}.`,
     }),
     ...tagFindings(text),
     ...when(variables.length > mostVariables, {
@@ -442,7 +442,7 @@ function allowListFindings(
     rule: 'allow-list',
     level: 'error',
     message: `${what} is not on the brand's DLT allow-list. Carriers drop an SMS with a URL or call-back number that the entity has not registered.`,
-    fix: advice`Register it on the portal, then add it: ${see('brand put', { slug, dltAllow: [...dltAllowList, entry].join(',') })}.`,
+    fix: advice`Register it on the portal, then add it: ${see('brand put', { slug, dltAllowList: [...dltAllowList, entry].join(',') })}.`,
   })
   return [
     ...urls

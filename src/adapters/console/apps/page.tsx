@@ -93,8 +93,6 @@ export function appsPage(pageContext: PageContext, { apps, brands }: AppsModel):
           of={appIssue}
           start={scopeEntries(unscoped(''))}
           options={{ brands: brandWords(brands) }}
-          fold={['brands', 'operations', 'perMinute', 'newCountrySmsPerDay']}
-          foldTitle="Scope: brands, operations, limits"
           submit="Create app"
         />
       </Card>

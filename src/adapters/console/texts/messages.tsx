@@ -2,10 +2,13 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { counted } from '../../../domain/ground/format.ts'
+import { brandTemplate } from '../../../domain/operator/brands.ts'
 import { type Brand, registrationOf } from '../../../domain/texts/brand.ts'
+import { registeredTarget } from '../../../domain/texts/brand-texts.ts'
 import type { Preview } from '../../../domain/texts/preview.ts'
-import { Button, Field, Marked, rich } from '../../pages/components.tsx'
-import { Drawing, Form } from '../components.tsx'
+import { Field, Marked, rich } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { Drawing } from '../components.tsx'
 
 // Parts of the pages of a brand and of its texts.
 
@@ -148,19 +151,19 @@ interface RegistrationProps {
   readonly brand: Brand
   /** As `registrationKeyOf` returns it. */
   readonly of: string
-  /** Names of the server's providers. */
-  readonly providers: readonly string[]
 }
 
-export function Registration({ brand, of: key, providers }: RegistrationProps) {
+export function Registration({ brand, of: key }: RegistrationProps) {
   const { id, ids, senderId, maxLength } = registrationOf(brand, key)
   const own = Object.entries(ids)
+  const registered = [...(id === null ? [] : [id]), ...own.map((each) => each.join('='))]
+  const { templateKey, lang } = registeredTarget(key)
+  const target = { slug: brand.slug, key: templateKey, ...(lang && { lang }) }
   const summary = [
     id === null ? '' : `ID ${id}`,
     own.length === 0 ? '' : own.map(([provider, its]) => `${provider} ${its}`).join(', '),
     senderId === null ? '' : `sender ${senderId}`,
   ].filter(Boolean)
-  const action = `${pathOf(brand)}/templates/${encodeURIComponent(key)}`
   return (
     <details class="fold">
       <summary>
@@ -170,51 +173,24 @@ export function Registration({ brand, of: key, providers }: RegistrationProps) {
         {!brand.dltEnabled && (
           <p class="hint">These values take effect when the brand uses the registered-template route.</p>
         )}
-        <Form action={action} submit="Save registration" kind="plain">
-          <div class="side-by-side">
-            <Field
-              label="Template ID"
-              id={`${key}-registered-id`}
-              name="id"
-              value={id ?? ''}
-              isCode
-              hint="For all providers without their own ID."
-            />
-            <Field
-              label="Sender"
-              id={`${key}-registered-sender`}
-              name="senderId"
-              value={senderId ?? ''}
-              isCode
-              hint="The sender ID of the registration, for example ACMEIN."
-            />
-            <Field
-              label="Greatest length of a value"
-              id={`${key}-registered-max-length`}
-              name="maxLength"
-              value={maxLength === null ? '' : String(maxLength)}
-              isCode
-              maxLength={2}
-              placeholder="30"
-              hint="Characters of a variable, 30 to 40."
-            />
-          </div>
-          <Field
-            label="Provider-specific template IDs"
-            id={`${key}-registered-ids`}
-            name="ids"
-            value={own.map(([provider, its]) => `${provider}=${its}`).join('\n')}
-            rows={Math.max(2, own.length + 1)}
-            isCode
-            hint={`One PROVIDER=ID per line.${providers.length === 0 ? '' : ` Providers: ${providers.join(', ')}.`}`}
-          />
-        </Form>
+        <ActionForm
+          of={brandTemplate}
+          id={key}
+          start={{ ids: registered, senderId: senderId ?? '', maxLength: String(maxLength ?? '') }}
+          hidden={{ ...target, replaces: '1' }}
+          without={['lang', 'remove']}
+          submit="Save registration"
+          kind="plain"
+        />
         {summary.length > 0 && (
-          <Form action={action} confirm={`Remove the registration of ${key} for ${brand.displayName}?`}>
-            <Button kind="danger" small name="remove" value="1">
-              Remove registration
-            </Button>
-          </Form>
+          <ActionButton
+            of={brandTemplate}
+            with={{ ...target, remove: true }}
+            kind="danger"
+            confirm={`Remove the registration of ${key} for ${brand.displayName}?`}
+          >
+            Remove registration
+          </ActionButton>
         )}
       </div>
     </details>

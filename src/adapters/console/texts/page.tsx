@@ -63,7 +63,6 @@ export interface TextModel {
   readonly reading: DraftReadingModel
   /** Newest first. */
   readonly versions: readonly TextVersion[]
-  readonly providers: readonly string[]
   readonly problems: readonly string[]
 }
 
@@ -486,14 +485,14 @@ function sampleVariables({ reading, placeholders }: TextModel) {
 }
 
 function StoredText({ model }: { model: TextModel }) {
-  const { brand, form, own, builtIn, providers } = model
+  const { brand, form, own, builtIn } = model
   const { templateKey, channel, lang } = form
   const registration = registrationKeyOf(templateKey, lang === brand.lang ? undefined : lang)
   return (
     <>
       {channel === 'SMS' && (
         <Card title="Registered template" hint="For DLT in India and for providers’ own template IDs.">
-          <Registration brand={brand} of={registration} providers={providers} />
+          <Registration brand={brand} of={registration} />
         </Card>
       )}
       {own && (

@@ -156,7 +156,6 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       placeholders: [...placeholdersFor(form.templateKey, declaredIn(form)).keys()],
       reading: await readingOf(brand, form, {}),
       versions: textVersions(form, own, await textRecords(ports.audit, brand.slug)),
-      providers: settings.providerNames,
       isNewTemplate: false,
       problems: [],
       ...part,
