@@ -233,7 +233,7 @@ const rows: Readonly<Record<string, Row>> = {
     wrong: [
       [{ slug: 'ghost' }, 'Brand ghost does not exist.', 1],
       [{ key: 'GONE' }, 'Unknown template GONE.', 2],
-      [{ ids: ['nobody=1'] }, 'Unknown provider nobody.', 2],
+      [{ ids: ['acme-sms=1'] }, 'Unknown provider acme-sms.', 2],
       [{ ids: ['1', '2'] }, 'The id is given twice.', 2],
       [{ maxLength: '41' }, 'from 30 to 40', 2],
       [{ remove: true }, 'has no ID, sender or length', 2],
