@@ -90,6 +90,7 @@ export function providerCommands(program: Command, env: Env): void {
       if (!/^[a-z][a-z0-9-]{1,30}$/.test(name)) {
         throw new InvalidInput('The name must be 2 to 31 lower-case letters, digits and hyphens.')
       }
+      if (takenNames.providers.has(name)) throw new InvalidInput(`${name} is a built-in provider.`)
       if (existsSync(path)) throw new OperatorError(`${path} exists already.`)
       const file = newFile(name, await answersTo(questions))
       const text = `${JSON.stringify(file, null, 2)}\n`

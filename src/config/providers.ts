@@ -10,7 +10,7 @@ import { type SettingInForce, Settings } from './settings.ts'
 
 /** What provider files cannot use. */
 export const takenNames: TakenNames = {
-  providers: new Set(providerNames),
+  providers: new Set([...providerNames, 'smtp']),
   settings: new Set(allSettings.map(({ name }) => name)),
 }
 

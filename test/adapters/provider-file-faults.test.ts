@@ -111,6 +111,38 @@ describe('the check', () => {
     expect(faultsOf(`"${'ü'.repeat(132_000)}"`)).toEqual(['the file has more than 262144 bytes'])
   })
 
+  test.each<[fault: string, text: string]>([
+    ['line 3: the key "a" is there twice', '{\n"b": [{"a": 1}, {"a": ":{}"}], "a":\n{}, "a": 2}'],
+    ['the file is not JSON: line 3: } is not possible here', '{\n"a": 1,\n}'],
+    ['the file is not JSON: line 2: "b" is not possible here', '{"a": 1\n"b": 2}'],
+    ['the file is not JSON: line 1: // is not possible here', '// x\n{}'],
+    ['the file is not JSON: line 2: } is not possible here', '{}\n}'],
+    ['the file must be of the type object', 'null'],
+  ])('has the line of %s', (fault, text) => expect(faultsOf(text)).toEqual([fault]))
+
+  test('reads JSON as JSON.parse does', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 5 }), fc.constantFrom(undefined, 1), (text, indent) => {
+        const json = JSON.stringify(JSON.parse(text), null, indent)
+        expect(faultsOf(json).join()).not.toMatch(/not JSON|twice/)
+      }),
+    )
+  })
+
+  test('has each fault in one line, without a command to the terminal', () => {
+    const faults = faultsOf({ ...plivo, 'a\u001b[31m\n\u009b\u202e': 1 })
+    expect(faults).toEqual(['a\\u001b[31m\\n?? is no key of the format'])
+  })
+
+  test('makes the settings of a login secrets', () => {
+    const settings = { ...plivo.settings, PLIVO_AUTH_TOKEN: {} }
+    expect(checkFile('plivo', JSON.stringify({ ...plivo, settings }), takenNames)).toEqual({ file: plivo })
+    const { basic: _, ...bearer } = { ...plivo.send, bearer: '{{PLIVO_AUTH_TOKEN}}' }
+    expect(checkFile('plivo', JSON.stringify({ ...plivo, settings, send: bearer }), takenNames)).toEqual({
+      file: { ...plivo, send: bearer },
+    })
+  })
+
   const { send, vectors } = plivo
   test.each<[fault: string, file: unknown]>([
     ['"{{to" has {{ without a name and }}', sending({ json: { ...Object(send.json), x: '{{to' } })],
@@ -238,6 +270,8 @@ describe('the folder', () => {
     const at = (name: string) => join(folder.path, name)
     writeFileSync(at('real.txt'), JSON.stringify({ ...plivo, provider: 'linked' }))
     symlinkSync(at('real.txt'), at('linked.json'))
+    writeFileSync(at('marked.json'), `\ufeff${JSON.stringify({ ...plivo, provider: 'marked' })}`)
+    writeFileSync(at('latin.json'), Buffer.from('{"name": "ü"}', 'latin1'))
     symlinkSync(at('nowhere'), at('gone.json'))
     symlinkSync(at('loop.json'), at('loop.json'))
     mkdirSync(at('folder.json'))
@@ -252,8 +286,10 @@ describe('the folder', () => {
       ['folder', 'it is no file'],
       ['gone', 'it cannot be read (ENOENT)'],
       ['huge', 'the file has more than 262144 bytes'],
+      ['latin', 'it is not UTF-8'],
       ['linked', undefined],
       ['loop', 'it cannot be read (ELOOP)'],
+      ['marked', undefined],
       ['pipe', 'it is no file'],
       ['plivo', undefined],
       ['twilio', 'provider: twilio is a built-in provider'],

@@ -71,6 +71,7 @@ describe('a provider file', () => {
     ['send.method must be one of POST, GET, PUT', send({ method: 'PATCH' })],
     ['provider is acme, but the file is acme-sms.json', { ...file, provider: 'acme' }],
     ['provider: twilio is a built-in provider', { ...file, provider: 'twilio' }],
+    ['provider: smtp is a built-in provider', { ...file, provider: 'smtp' }],
     [
       '{{nope}} is no placeholder and no setting of the file',
       send({ json: { ...Object(json), x: '{{nope}}' } }),
@@ -209,6 +210,29 @@ describe('the outcome of an answer', () => {
     }
   })
 
+  test.each<[text: string, status: number, outcome: object]>([
+    ['OK: 760d54eb-3a82', 200, { kind: 'accepted', providerMessageId: '760d54eb-3a82' }],
+    ['Success "m|1"\n', 200, { kind: 'accepted', providerMessageId: 'm' }],
+    ['OK', 200, { kind: 'accepted' }],
+    ['ERROR:1005', 200, { kind: 'rejected', scope: 'recipient', reason: '1005' }],
+    ['ERROR:9', 200, { kind: 'rejected', scope: 'account', reason: 'ERROR' }],
+    ['<html>OK 1005</html>', 200, { kind: 'unknown', reason: 'unreadable answer' }],
+    ['100', 200, { kind: 'retryable', reason: '100' }],
+    ['', 200, { kind: 'unknown', reason: 'unreadable answer' }],
+  ])('reads the words of the text %j', async (body, status, outcome) => {
+    reply = { status, body }
+    const words: Partial<ProviderFile> = {
+      accepted: { status: 200, json: '$[0]', equals: ['OK', 'Success'], id: '$[1]' },
+      errors: [
+        { json: '$[1]', equals: [1005], outcome: 'recipient' },
+        { json: '$[0]', equals: ['ERROR'], outcome: 'account' },
+        { json: '$', equals: [100], outcome: 'retryable' },
+        { json: '$', equals: ['', 'undefined'], outcome: 'retryable' },
+      ],
+    }
+    expect(await provider({}, words).send(anySms, patienceMs)).toEqual(outcome as never)
+  })
+
   test('keeps every digit of an id', async () => {
     reply = { status: 200, body: '{"status":"queued","messages":[{"id":12345678901234567890}]}' }
     const accepted = { kind: 'accepted', providerMessageId: '12345678901234567890' } as const
@@ -227,6 +251,23 @@ describe('the outcome of an answer', () => {
       kind: 'retryable',
     })
   })
+})
+
+test.each([
+  ['21610', '21610'],
+  ['Absent: 7/1', 'Absent: 7/1'],
+  ['To 447400123456', null],
+  ['447 400 123', null],
+  ['a\nb', null],
+  [undefined, 'failed'],
+])('a report keeps the reason %j as %j, and no number of a recipient', (err, reason) => {
+  const fields = { id: 'id', status: 's', reason: 'err' }
+  const reports = { in: 'json' as const, ...fields, delivered: ['ok'], failed: ['failed'] }
+  const body = Buffer.from(JSON.stringify({ id: 'm-1', s: 'failed', err }))
+  const sender = provider({}, { reports })
+  expect(
+    sender.deliveryReports?.read({ url: 'https://otp.example/', fields: {}, headers: {}, body }),
+  ).toEqual([{ providerMessageId: 'm-1', status: 'failed', reason }])
 })
 
 describe('a request', () => {

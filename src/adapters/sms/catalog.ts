@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type Checked, checkFile, maxFileBytes, type TakenNames, tooLong } from './file/check.ts'
@@ -89,7 +90,10 @@ export function checkPath(path: string, taken: TakenNames): Checked {
     // A read of a named pipe may never end.
     if (!about.isFile()) return { faults: ['it is no file'] }
     if (about.size > maxFileBytes) return { faults: [tooLong] }
-    return checkFile(basename(path, '.json'), readFileSync(path, 'utf8'), taken)
+    const bytes = readFileSync(path)
+    if (!isUtf8(bytes)) return { faults: ['it is not UTF-8'] }
+    // Without a byte order mark.
+    return checkFile(basename(path, '.json'), new TextDecoder().decode(bytes), taken)
   } catch (error) {
     return { faults: [`it cannot be read (${(error as NodeJS.ErrnoException).code})`] }
   }

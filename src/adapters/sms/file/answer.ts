@@ -43,21 +43,27 @@ function holds({ status, json: path, equals }: Condition, given: number, json: u
   return value !== undefined && (!equals || equals.some((each) => String(each) === value))
 }
 
+/** Of an answer that is not JSON, the text. */
 function jsonOf(text: string): unknown {
   try {
     return exactJson(text)
   } catch {
-    return undefined
+    return text.trim() || undefined
   }
 }
 
-/** The text, number or flag at `$`, `.name`, `['name']` and `[n]`, as text. Undefined: there is none. */
+/** The text, number or flag at `$`, `.name`, `['name']` and `[n]`, as text; `[n]` of a text is a word of it. Undefined: there is none. */
 export function textAt(json: unknown, path: string): string | undefined {
   let at = json
   for (const [, name, quoted, index] of path.matchAll(/\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[(\d+)\]/g)) {
-    if (typeof at !== 'object' || at === null) return undefined
+    if (at === undefined || at === null) return undefined
+    const within = typeof at === 'object' ? at : wordsOf(String(at))
     const key = name ?? quoted ?? index ?? ''
-    at = Object.hasOwn(at, key) ? (at as Readonly<Record<string, unknown>>)[key] : undefined
+    at = Object.hasOwn(within, key) ? (within as Readonly<Record<string, unknown>>)[key] : undefined
   }
   return typeof at === 'string' || typeof at === 'number' || typeof at === 'boolean' ? String(at) : undefined
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text.split(/[\s:;,|=<>"]+/).filter((word) => word !== '')
 }

@@ -3,7 +3,8 @@ import type { Outcome } from '../../../domain/ground/providers.ts'
 import { answerOf } from './answer.ts'
 import { type FileRequest, requestOf, type Value, type Values } from './encode.ts'
 import { type FileOutcome, fileSchema, type ProviderFile, type Vector } from './format.ts'
-import { placeholderFaults } from './placeholders.ts'
+import { jsonFault } from './json-faults.ts'
+import { loginSecrets, placeholderFaults } from './placeholders.ts'
 
 export type Checked = { readonly file: ProviderFile } | { readonly faults: readonly string[] }
 
@@ -23,13 +24,14 @@ export interface TakenNames {
  */
 export function checkFile(name: string, text: string, taken: TakenNames): Checked {
   if (Buffer.byteLength(text) > maxFileBytes) return { faults: [tooLong] }
+  const fault = jsonFault(text, maxLevels)
+  if (fault !== undefined) return { faults: [printable(fault)] }
   let file: unknown
   try {
     file = JSON.parse(text)
   } catch (error) {
     return { faults: [`the file is not JSON: ${error instanceof Error ? error.message : error}`] }
   }
-  if (isDeeper(file, maxLevels)) return { faults: [`the file is nested deeper than ${maxLevels} levels`] }
   const misformed = schemaFaults(file)
   const checked = file as ProviderFile
   const faults = [
@@ -38,12 +40,19 @@ export function checkFile(name: string, text: string, taken: TakenNames): Checke
     ...conditionFaults(checked),
     ...(Array.isArray(checked?.vectors) ? exampleFaults(checked, misformed.length === 0) : []),
   ]
-  return faults.length > 0 ? { faults } : { file: checked }
+  if (faults.length > 0) return { faults: faults.map(printable) }
+  for (const name of loginSecrets(checked))
+    checked.settings[name] = { ...checked.settings[name], secret: true }
+  return { file: checked }
 }
 
-function isDeeper(json: unknown, levels: number): boolean {
-  if (typeof json !== 'object' || json === null) return false
-  return levels === 0 || Object.values(json).some((each) => isDeeper(each, levels - 1))
+/** A fault is one line, with no command to a terminal. */
+function printable(fault: string): string {
+  return fault.replace(/\p{C}/gu, (each) =>
+    JSON.stringify(each)
+      .slice(1, -1)
+      .replace(/^\p{C}$/u, '?'),
+  )
 }
 
 /** Whether the parts are there that names and placeholders are in, so that a wrong value elsewhere hides no other fault. */
@@ -107,7 +116,8 @@ function schemaFaults(file: unknown): readonly string[] {
 function wordsOf(message: string, expected?: string): string {
   if (message === 'Unexpected property') return 'is no key of the format'
   if (message === 'Expected required property') return 'is missing'
-  return expected === undefined ? message.replace(/^Expected/, 'must be') : `must be ${expected}`
+  if (expected !== undefined) return `must be ${expected}`
+  return message.replace(/^Expected( \w+)$/, 'must be of the type$1').replace(/^Expected/, 'must be')
 }
 
 /** The values that a vector gives to placeholders. */

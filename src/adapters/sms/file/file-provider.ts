@@ -143,6 +143,7 @@ function reportOf(
   return {
     ...(providerMessageId !== undefined && { providerMessageId }),
     status: known,
-    reason: reason !== null && /^[\w .:/-]{1,40}$/.test(reason) ? reason : null,
+    // Eight digits may be the number of the recipient.
+    reason: reason !== null && /^(?!(.*?\d){8})[\w .:/-]{1,40}$/.test(reason) ? reason : null,
   }
 }

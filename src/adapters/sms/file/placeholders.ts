@@ -21,6 +21,11 @@ function namesIn(text: string): readonly string[] {
   return [...text.matchAll(placeholder)].map(([, name = '']) => name)
 }
 
+/** The settings that a login keeps secret, also where the file does not say so. */
+export function loginSecrets({ send: { basic, bearer } }: Pick<ProviderFile, 'send'>): readonly string[] {
+  return leavesOf([basic?.[1], bearer]).flatMap(namesIn)
+}
+
 /** The settings before the path: `base` is a whole URL, `part` a part of the host. */
 export function hostSettings({ send }: Pick<ProviderFile, 'send'>): ReadonlyMap<string, 'base' | 'part'> {
   const { origin } = splitUrl(send.url)
