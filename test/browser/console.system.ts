@@ -785,10 +785,17 @@ trace(
     await provider.getByText('5 failures in a row').waitFor()
     // The charts are above the fold also during an incident, and a phone has at most three screens.
     await page.setViewportSize({ width: 1280, height: 800 })
-    const chart = await page.locator('#chart-codes').boundingBox()
+    const [chart, other] = await Promise.all(
+      ['#chart-codes', '#chart-messages'].map((each) => page.locator(each).boundingBox()),
+    )
     expect((chart?.y ?? 800) + (chart?.height ?? 0)).toBeLessThan(800)
-    await page.setViewportSize({ width: 375, height: 812 })
-    expect(Number(await page.evaluate('document.documentElement.scrollHeight'))).toBeLessThan(3 * 812)
+    expect([other?.y, other?.width]).toEqual([chart?.y, chart?.width])
+    await page.setViewportSize({ width: 375, height: 740 })
+    expect(Number(await page.evaluate('document.documentElement.scrollHeight'))).toBeLessThan(3 * 740)
+    expect((await page.locator('#chart-codes .plot').boundingBox())?.y).toBeLessThan(740)
+    await page.locator('#messages > summary').click()
+    expect((await page.locator('#chart-messages canvas').boundingBox())?.width).toBeGreaterThan(250)
+    await page.locator('#messages > summary').click()
     await page.setViewportSize(wide)
     // The last failure may follow with the next update.
     await figure('Failed')

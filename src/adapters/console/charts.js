@@ -12,7 +12,7 @@ import uPlot from '/admin/uplot.js'
  *
  * @typedef {{ label: string, kind: 'area' | 'gold' | 'bad', values: number[], rows?: string }} Line
  * @typedef {{ stepSeconds: number, at: number[], isUnfinished: boolean, isOfUtcDays?: boolean, page?: string, lines: Line[],
- *   before?: number[], incidents?: [from: number, until: number][], changes?: number[] }} Data
+ *   tops: { counts: number, failures: number }, before?: number[], incidents?: [from: number, until: number][], changes?: number[] }} Data
  */
 
 /** By their element, which console.js moves into a refreshed page. @type {Map<Element, uPlot>} */
@@ -149,6 +149,31 @@ function drawMarks({ ctx, bbox, valToPos }, { incidents = [], changes = [] }) {
   ctx.restore()
 }
 
+/** The values above the top of the axis: the highest of steps that follow each other. @param {uPlot} chart @param {Data} data */
+function drawPeaks({ ctx, bbox, valToPos }, { at, lines, tops }) {
+  const counts = lines.filter(({ kind }) => kind !== 'bad')
+  const highest = at.map((_, step) => Math.max(...counts.map(({ values }) => values[step] ?? 0)))
+  const isPeak = (/** @type {number} */ step) => (highest[step] ?? 0) > tops.counts
+  ctx.save()
+  const height = 12 * uPlot.pxRatio
+  ctx.font = `600 ${height}px ${getComputedStyle(document.body).fontFamily}`
+  ctx.textBaseline = 'top'
+  for (let step = 0; step < at.length; step++) {
+    if (!isPeak(step)) continue
+    let peak = step
+    while (isPeak(++step)) if ((highest[step] ?? 0) > (highest[peak] ?? 0)) peak = step
+    const words = `▲ ${numbers.format(highest[peak] ?? 0)}`
+    const { width } = ctx.measureText(words)
+    const middle = valToPos(at[peak] ?? 0, 'x', true) - width / 2
+    const left = Math.max(bbox.left, Math.min(middle, bbox.left + bbox.width - width))
+    ctx.fillStyle = colour('--raised')
+    ctx.fillRect(left - height / 3, 0, width + (2 * height) / 3, bbox.top + 1.25 * height)
+    ctx.fillStyle = colour('--ink')
+    ctx.fillText(words, left, bbox.top)
+  }
+  ctx.restore()
+}
+
 /** @param {HTMLElement} plot */
 function draw(plot) {
   const data = dataOf(plot)
@@ -161,12 +186,13 @@ function draw(plot) {
     ...axis,
     size: (_, words) => 18 + 7 * Math.max(1, ...(words ?? []).map(({ length }) => length)),
     space: 40,
-    incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8],
+    incrs: [
+      0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5,
+      2e5, 5e5, 1e6, 1e7, 1e8,
+    ],
     values: (_, splits) => splits.map((value) => (value === 0 ? '' : numbers.format(value))),
   }
   const hasFailures = data.lines.some(({ kind }) => kind === 'bad')
-  /** @type {uPlot.Scale} */
-  const fromZero = { range: (_, _low, high) => [0, Math.max(4, high * 1.08)] }
   const chart = new uPlot(
     {
       ...sizeOf(plot),
@@ -183,7 +209,10 @@ function draw(plot) {
         },
         points: { size: 7 },
       },
-      scales: { y: fromZero, failures: fromZero },
+      scales: {
+        y: { range: () => [0, dataOf(plot).tops.counts] },
+        failures: { range: () => [0, dataOf(plot).tops.failures] },
+      },
       series: [
         {},
         ...data.lines.map(seriesOf),
@@ -212,6 +241,7 @@ function draw(plot) {
         setCursor: [({ cursor }) => showValues(plot, cursor.idx)],
         setSelect: [(chart) => zoom(chart, dataOf(plot))],
         drawAxes: [(chart) => drawMarks(chart, dataOf(plot))],
+        draw: [(chart) => drawPeaks(chart, dataOf(plot))],
       },
     },
     table(data),

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { count } from '../../../domain/ground/format.ts'
 import { dayMs, hourMs } from '../../../domain/ground/time.ts'
 import type { History } from '../../../domain/health/history.ts'
+import { axisTops } from '../../../domain/log/axis.ts'
 import { figureRows } from '../../../domain/log/log-search.ts'
 import { isUnfinished, periodWords } from '../../../domain/log/ranges.ts'
 import type { Point, Statistics } from '../../../domain/log/statistics.ts'
@@ -129,8 +130,12 @@ interface ChartFigureProps {
 /** Without script it is a legend with sums. Below it is a table with the same figures. */
 export function ChartFigure({ id, caption, data, before }: ChartFigureProps) {
   const all = before && data.before ? [{ label: before, kind: 'before', values: data.before }] : []
+  const [failures = [], counts = []] = [true, false].map((isBad) =>
+    data.lines.filter(({ kind }) => (kind === 'bad') === isBad).map(({ values }) => values),
+  )
+  const tops = axisTops([...counts, data.before ?? []], failures.flat())
   return (
-    <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
+    <figure id={`chart-${id}`} data-chart={JSON.stringify({ ...data, tops })}>
       <figcaption class="sr-only">{caption}. The table below has the same figures.</figcaption>
       <ul class="legend">
         {[...data.lines, ...all].map(({ label, kind, values }) => (

@@ -76,7 +76,7 @@ function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
     <div class="live" data-live="overview" data-now={now}>
       <WhatGoesOn facts={facts} found={found} now={now} />
       {steps && <FirstDay steps={steps} />}
-      <div class="columns wide-first">
+      <div class="columns">
         <Chart
           id="codes"
           title="Codes"
@@ -88,17 +88,20 @@ function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
             ['Failed', 'bad', 'sendsFailed', ({ sendsFailed }) => sendsFailed],
           ]}
         />
-        <Chart
-          id="messages"
-          title="Messages"
-          statistics={statistics}
-          history={history}
-          lines={[
-            ['Accepted', 'area', 'accepted', ({ accepted }) => accepted],
-            ['Delivered', 'gold', 'delivered', ({ delivered }) => delivered],
-            ['Failed', 'bad', 'failedOrUnknown', ({ failed, unknown }) => failed + unknown],
-          ]}
-        />
+        <details class="folded-part wide" id="messages">
+          <summary>Messages</summary>
+          <Chart
+            id="messages"
+            title="Messages"
+            statistics={statistics}
+            history={history}
+            lines={[
+              ['Accepted', 'area', 'accepted', ({ accepted }) => accepted],
+              ['Delivered', 'gold', 'delivered', ({ delivered }) => delivered],
+              ['Failed', 'bad', 'failedOrUnknown', ({ failed, unknown }) => failed + unknown],
+            ]}
+          />
+        </details>
       </div>
       <Headlines statistics={statistics} />
       <details class="folded-part wide" id="history">
