@@ -146,11 +146,11 @@ export interface SendErrors {
   readonly validation_error: object
   /** 400: brandId is missing. */
   readonly brand_id_required: object
-  /** 401: appId or apiKey is missing. */
+  /** 401: appId or apiKey is missing, or the Authorization header has another form. */
   readonly unauthorized: object
   /**
-   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
-   * retry.
+   * 403: The credentials are not valid, those in the header and in the body differ, or the app may not
+   * use this operation. Do not retry.
    */
   readonly forbidden: object
   /** 403: The brand is unknown or pending, or the app may not use it. */
@@ -188,11 +188,11 @@ export interface ResendErrors {
   readonly validation_error: object
   /** 400: brandId is missing. */
   readonly brand_id_required: object
-  /** 401: appId or apiKey is missing. */
+  /** 401: appId or apiKey is missing, or the Authorization header has another form. */
   readonly unauthorized: object
   /**
-   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
-   * retry.
+   * 403: The credentials are not valid, those in the header and in the body differ, or the app may not
+   * use this operation. Do not retry.
    */
   readonly forbidden: object
   /** 403: The brand is unknown or pending, or the app may not use it. */
@@ -280,13 +280,13 @@ export interface VerifyErrors {
   readonly invalid_app_id: object
   /** 400: otp is not six digits. */
   readonly invalid_otp_format: object
-  /** 401: appId or apiKey is missing. */
+  /** 401: appId or apiKey is missing, or the Authorization header has another form. */
   readonly unauthorized: object
   /** 401: The code is wrong. The third wrong attempt has this answer too. */
   readonly mismatch: object
   /**
-   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
-   * retry.
+   * 403: The credentials are not valid, those in the header and in the body differ, or the app may not
+   * use this operation. Do not retry.
    */
   readonly forbidden: object
   /** 403: The brand is unknown or pending, or the app may not use it. */
@@ -667,11 +667,11 @@ export interface NotifyErrors {
   readonly otp_template_not_supported: object
   /** 400: A variable of the template, or the data of a placeholder, is missing. */
   readonly missing_variable: object
-  /** 401: appId or apiKey is missing. */
+  /** 401: appId or apiKey is missing, or the Authorization header has another form. */
   readonly unauthorized: object
   /**
-   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
-   * retry.
+   * 403: The credentials are not valid, those in the header and in the body differ, or the app may not
+   * use this operation. Do not retry.
    */
   readonly forbidden: object
   /** 403: SMS: the brand is unknown or pending, or the app may not use it. */
@@ -754,11 +754,11 @@ export interface MessageStatusErrors {
    * is larger than 256 KiB.
    */
   readonly validation_error: object
-  /** 401: appId or apiKey is missing. */
+  /** 401: appId or apiKey is missing, or the Authorization header has another form. */
   readonly unauthorized: object
   /**
-   * 403: The pair of appId and apiKey is not valid, or the app may not use this operation. Do not
-   * retry.
+   * 403: The credentials are not valid, those in the header and in the body differ, or the app may not
+   * use this operation. Do not retry.
    */
   readonly forbidden: object
   /**

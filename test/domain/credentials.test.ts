@@ -24,7 +24,10 @@ function scene() {
   }
   const server = () => {
     const ports = {
-      apps: { accepts: (_: string, apiKey: string) => apiKey === 'right' },
+      apps: {
+        accepts: (_: string, apiKey: string) => apiKey === 'right',
+        appOf: async () => undefined,
+      },
       store,
       secrets: { subjects: (_: string, value: string) => [value] as const },
       now: () => state.now,

@@ -12,7 +12,6 @@ const { brandId: ____, ...withoutBrand } = text
 
 const send: Readonly<Record<string, object>> = {
   'no recipient': caller,
-  'no credentials': { brandId: 'acme', phone },
   'no brand': { ...credentials, phone },
   'no such channel': { ...caller, channel: 'FAX', phone },
   'the recipient of the other channel': { ...caller, channel: 'EMAIL', phone },
@@ -26,13 +25,13 @@ const request = { companyName: 'Acme', contactName: 'Sam', contactEmail: email, 
 
 const withNull = { ...caller, channel: 'SMS', phone, loginId: null, lang: null, reference: null }
 
-/** Bodies that the service accepts, beside the examples of the description: with null for absent fields. */
+/** Bodies that the service accepts, beside the examples of the description: with null for absent fields, and with credentials in a header. */
 export const rightBodies: Readonly<Record<string, readonly object[]>> = {
   sendOtp: [
     withNull,
     { ...caller, channel: 'EMAIL', email, clientIp: null, deviceId: null, trustedUser: null },
   ],
-  resendOtp: [withNull, { ...caller, channel: null, phone }],
+  resendOtp: [withNull, { brandId: 'acme', phone }, { ...caller, channel: null, phone }],
   verifyOtp: [{ ...caller, phone, email: null, otp: '123456' }],
   notify: [
     { ...text, reference: null, html: null, variables: null },
@@ -45,6 +44,7 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
     { ...html, async: false, expiresAt: null },
     { ...withoutSubject, subject: 'Hello', html: null, template: 'Hi', data: null },
   ],
+  getMessageStatus: [{ messageRequestId: '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7' }],
   requestIntegration: [{ ...request, channels: ['SMS', 'EMAIL'], website: null, useCase: null }],
 }
 
@@ -84,7 +84,6 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
   getMessageStatus: {
     'no id': credentials,
     'an id that is a number': { ...credentials, messageRequestId: 1 },
-    'no credentials': { messageRequestId: '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7' },
   },
   requestIntegration: {
     'no e-mail address': { ...request, contactEmail: undefined },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sha256 } from '../../src/adapters/crypto/secrets.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
-import { issueApp } from '../../src/domain/operator/apps.ts'
-import { createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { issueApp, rotateApp } from '../../src/domain/operator/apps.ts'
+import { createTestApp, credentials, type TestApp, verdict } from '../support/app.ts'
 import { accessRequest } from '../support/calls.ts'
 import { operate, tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
@@ -10,21 +10,35 @@ import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/r
 let app: TestApp
 
 beforeAll(async () => {
-  app = await createTestApp()
+  const others = { both: 'key-of-both', colons: 'a:b::', utf8: 'ключ €', 'with:colon': 'key' }
+  app = await createTestApp({ APP_CREDENTIALS: JSON.stringify({ [appId]: apiKey, ...others }) })
+  const ports = app.app.context.acting(tester)
+  for (const id of ['web', 'other', 'revoked', 'both'] as const) keys[id] = (await issueApp(ports, id)).key
+  keys.second = await rotateApp(ports, 'web')
+  await operate(app, 'app revoke', { appId: 'revoked' })
 })
 afterAll(() => app.close())
 
-/** A valid request to each protected endpoint, without credentials. */
-const calls: readonly { path: string; body: Readonly<Record<string, unknown>> }[] = [
-  { path: '/otp/send', body: { brandId: 'acme', phone: '15559400001' } },
-  { path: '/otp/resend', body: { brandId: 'acme', phone: '15559400001' } },
-  { path: '/otp/verify', body: { brandId: 'acme', phone: '15559400001', otp: '123456' } },
-  { path: '/notify', body: { channel: 'SMS', brandId: 'acme', to: ['15559400001'], message: 'Hello' } },
+/** A valid request to each protected endpoint, without credentials, and what it returns with them. */
+const calls: readonly { path: string; body: Readonly<Record<string, unknown>>; accepted: string }[] = [
+  { path: '/otp/send', body: { brandId: 'acme', phone: '15559400001' }, accepted: '200' },
+  { path: '/otp/resend', body: { brandId: 'acme', phone: '15559400001' }, accepted: '200' },
+  {
+    path: '/otp/verify',
+    body: { brandId: 'acme', phone: '15559400001', otp: '123456' },
+    accepted: '404 not_found',
+  },
+  {
+    path: '/notify',
+    body: { channel: 'SMS', brandId: 'acme', to: ['15559400001'], message: 'Hello' },
+    accepted: '200',
+  },
   {
     path: '/notify',
     body: { channel: 'EMAIL', to: ['a@example.com'], subject: 'Hello', html: '<p>Hello</p>' },
+    accepted: '200',
   },
-  { path: '/messages/status', body: { messageRequestId: crypto.randomUUID() } },
+  { path: '/messages/status', body: { messageRequestId: crypto.randomUUID() }, accepted: '404 not_found' },
 ]
 const { appId, apiKey } = credentials
 
@@ -83,7 +97,95 @@ const rows: readonly {
   },
 ]
 
-for (const { path, body } of calls) {
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const basic = (id: string, key: string) => `Basic ${base64(`${id}:${key}`)}`
+
+/** Issued before the tests. `both` is of an app in APP_CREDENTIALS. */
+const keys = { web: '', second: '', other: '', revoked: '', both: '' }
+
+/** Design D49. Without `expected`, the credentials are accepted. */
+const headerRows: readonly {
+  name: string
+  header: () => string
+  body?: () => Readonly<Record<string, unknown>>
+  expected?: '401 unauthorized' | '403 forbidden'
+}[] = [
+  ...[
+    { name: 'a Bearer key', header: () => `Bearer ${keys.web}` },
+    { name: 'the second Bearer key of an app', header: () => `Bearer ${keys.second}` },
+    { name: 'bearer in another case, and spaces', header: () => `bEARER   ${keys.web} ` },
+    { name: 'Basic of an issued key', header: () => basic('web', keys.web) },
+    { name: 'Basic of APP_CREDENTIALS', header: () => basic(appId, apiKey) },
+    { name: 'basic in another case', header: () => basic(appId, apiKey).replace('Basic', 'bASIC') },
+    { name: 'Basic of a key with colons', header: () => basic('colons', 'a:b::') },
+    { name: 'Basic of a key in UTF-8', header: () => basic('utf8', 'ключ €') },
+  ],
+  ...[
+    { name: 'a Bearer key and its appId', body: () => ({ appId: 'web' }) },
+    { name: 'a Bearer key and itself', body: () => ({ apiKey: keys.web }) },
+    { name: 'a Bearer key and both', body: () => ({ appId: 'web', apiKey: keys.web }) },
+    { name: 'a Bearer key and null in the body', body: () => ({ appId: null, apiKey: null }) },
+  ].map((row) => ({ ...row, header: () => `Bearer ${keys.web}` })),
+  { name: 'Basic and the same', header: () => basic(appId, apiKey), body: () => ({ appId, apiKey }) },
+  { name: 'Basic and null', header: () => basic(appId, apiKey), body: () => ({ appId: null, apiKey: null }) },
+  ...[
+    { name: 'a Bearer key and another appId', body: () => ({ appId }) },
+    { name: 'a Bearer key and an appId in another case', body: () => ({ appId: 'Web' }) },
+    { name: 'a Bearer key and another key of its app', body: () => ({ apiKey: keys.second }) },
+    { name: 'a Bearer key and valid credentials of another app', body: () => ({ appId, apiKey }) },
+    { name: 'a Bearer key and an empty appId', body: () => ({ appId: '' }) },
+    { name: 'a Bearer key and an empty apiKey', body: () => ({ apiKey: '' }) },
+    { name: 'a Bearer key and a number', body: () => ({ appId: 7 }) },
+    { name: 'a Bearer key and an array of its appId', body: () => ({ appId: ['web'] }) },
+  ].map((row) => ({ ...row, header: () => `Bearer ${keys.web}`, expected: '403 forbidden' as const })),
+  ...[
+    { name: 'Basic and another appId', body: () => ({ appId: 'web' }) },
+    { name: 'Basic and another apiKey', body: () => ({ apiKey: 'wrong' }) },
+    {
+      name: 'Basic and valid credentials of another app',
+      body: () => ({ appId: 'web', apiKey: keys.web }),
+    },
+    { name: 'Basic and an empty apiKey', body: () => ({ apiKey: '' }) },
+  ].map((row) => ({ ...row, header: () => basic(appId, apiKey), expected: '403 forbidden' as const })),
+  ...[
+    { name: 'an unknown Bearer key', header: () => 'Bearer otp_live_unknown' },
+    { name: 'a part of a Bearer key', header: () => `Bearer ${keys.web.slice(0, -1)}` },
+    { name: 'a revoked Bearer key', header: () => `Bearer ${keys.revoked}` },
+    { name: 'a Bearer key of APP_CREDENTIALS', header: () => `Bearer ${apiKey}` },
+    { name: 'an issued Bearer key of an app in APP_CREDENTIALS', header: () => `Bearer ${keys.both}` },
+    { name: 'a Bearer key of 4,000 characters', header: () => `Bearer ${'a'.repeat(4000)}` },
+    { name: 'the hash of a key as Bearer key', header: () => `Bearer ${sha256(keys.web)}` },
+    { name: 'Basic of a wrong key', header: () => basic(appId, 'wrong') },
+    { name: 'Basic of the key of another app', header: () => basic(appId, keys.web) },
+    { name: 'Basic of a revoked key', header: () => basic('revoked', keys.revoked) },
+    { name: 'Basic of an unknown app', header: () => basic('nobody', apiKey) },
+    { name: 'Basic of an app with a colon', header: () => basic('with:colon', 'key') },
+    { name: 'Basic of app __proto__', header: () => basic('__proto__', apiKey) },
+    { name: 'a wrong Bearer key and valid credentials', header: () => 'Bearer x', body: () => credentials },
+    { name: 'wrong Basic and valid credentials', header: () => basic(appId, 'x'), body: () => credentials },
+  ].map((row) => ({ ...row, expected: '403 forbidden' as const })),
+  ...[
+    { name: 'an empty header', header: () => '' },
+    { name: 'a header without a scheme', header: () => keys.web },
+    { name: 'another scheme', header: () => `ApiKey ${keys.web}` },
+    { name: 'another scheme and valid credentials', header: () => 'Digest x', body: () => credentials },
+    { name: 'no Bearer key', header: () => 'Bearer' },
+    { name: 'two Bearer keys', header: () => `Bearer ${keys.web}, Bearer ${keys.web}` },
+    { name: 'a Bearer key with a space', header: () => `Bearer ${keys.web} x` },
+    { name: 'a header of 6 KiB and more', header: () => `Bearer ${'a'.repeat(6138)}` },
+    { name: 'Basic without base64', header: () => `Basic ${appId}:${apiKey}` },
+    { name: 'Basic without a colon', header: () => `Basic ${base64(apiKey)}` },
+    { name: 'Basic without an appId', header: () => basic('', apiKey) },
+    { name: 'Basic without a key', header: () => basic(appId, '') },
+    {
+      name: 'Basic in Latin-1',
+      header: () => `Basic ${Buffer.from('läden:k', 'latin1').toString('base64')}`,
+    },
+    { name: 'Basic with a line break', header: () => basic(appId, `${apiKey}\n`) },
+  ].map((row) => ({ ...row, expected: '401 unauthorized' as const })),
+]
+
+for (const { path, body, accepted } of calls) {
   describe(`POST ${path}${body.channel ? ` of channel ${body.channel}` : ''}`, () => {
     for (const row of rows) {
       test(`with ${row.name} returns ${row.status} ${row.error}`, async () => {
@@ -93,19 +195,31 @@ for (const { path, body } of calls) {
       })
     }
 
-    test('with credentials outside the body returns 401', async () => {
-      const basic = btoa(`${appId}:${apiKey}`)
-      for (const headers of [
-        { authorization: `Bearer ${apiKey}` },
-        { authorization: `Basic ${basic}` },
-        { 'x-api-key': apiKey, 'x-app-id': appId },
-      ]) {
-        const answer = await app.request('POST', `${path}?appId=${appId}&apiKey=${apiKey}`, {
-          headers: { 'content-type': 'application/json', ...headers },
-          body: JSON.stringify(body),
+    for (const { name, header, expected, ...row } of headerRows) {
+      test(`with ${name} returns ${expected ?? accepted}`, async () => {
+        app.advance(60)
+        const phone = freshPhone()
+        const fresh = { ...(body.phone ? { phone } : {}), ...(body.channel === 'SMS' ? { to: [phone] } : {}) }
+        const answer = await app.request('POST', path, {
+          headers: { 'content-type': 'application/json', authorization: header() },
+          body: JSON.stringify({ ...body, ...fresh, ...row.body?.() }),
         })
-        expectError(answer, 401, 'unauthorized')
-      }
+        expect(verdict(answer)).toBe(expected ?? accepted)
+        expect(answer.headers.get('www-authenticate')).toBe(answer.status === 401 ? 'Bearer' : null)
+      })
+    }
+
+    test('with a malformed header and a body that is no object returns 400', async () => {
+      const headers = { 'content-type': 'application/json', authorization: 'Digest x' }
+      expectError(await app.request('POST', path, { headers, body: '[]' }), 400, 'validation_error')
+    })
+
+    test('with credentials in other headers or in the URL returns 401', async () => {
+      const answer = await app.request('POST', `${path}?appId=${appId}&apiKey=${apiKey}`, {
+        headers: { 'content-type': 'application/json', 'x-api-key': apiKey, 'x-app-id': appId },
+        body: JSON.stringify(body),
+      })
+      expectError(answer, 401, 'unauthorized')
     })
 
     test('ignores credentials in a prototype', async () => {
@@ -226,6 +340,10 @@ describe('the appId (D28)', () => {
         asked.push(appId)
         return []
       },
+      liveOwner: async (keySha256: string) => {
+        asked.push(keySha256)
+        return undefined
+      },
       list: async () => [],
       saveUse: async () => {},
       ownerOf: async () => undefined,
@@ -236,11 +354,81 @@ describe('the appId (D28)', () => {
       expect(await apps.accepts(appId, 'key')).toBe(false)
     }
     expect(await apps.accepts('shop', 'k'.repeat(513))).toBe(false)
+    expect(await apps.appOf('k'.repeat(513), '192.0.2.1')).toBeUndefined()
     expect(hashed.filter((key) => key !== '')).toEqual([])
     expect(asked).toEqual([])
     expect(await apps.accepts('shop', 'k'.repeat(512))).toBe(false)
     expect(await apps.accepts('läden', odd.läden)).toBe(true)
-    expect(asked).toEqual(['shop', 'läden'])
+    expect(await apps.appOf('key', '192.0.2.1')).toBeUndefined()
+    expect(asked).toEqual(['shop', 'läden', sha256('key')])
+  })
+})
+
+describe('a header with credentials (D49)', () => {
+  const call = (of: TestApp, authorization: string, path = '/otp/verify', fields: object = {}) =>
+    of.request('POST', path, {
+      headers: { 'content-type': 'application/json', authorization },
+      body: JSON.stringify({ brandId: 'acme', ...fields }),
+    })
+
+  test('names the app in the trace and the last use of its key, and leaves no secret anywhere', async () => {
+    const own = await createTestApp()
+    const { key } = await issueApp(own.app.context.acting(tester), 'mobile')
+    for (const header of [`Bearer ${key}`, basic('mobile', key), `Digest ${key}`, `Bearer ${key}x`]) {
+      const answer = await call(own, header, '/otp/send', { phone: freshPhone() })
+      if (answer.status === 200) expect((await own.eventsOf(answer)).trace?.app).toBe('mobile')
+      expect(JSON.stringify(answer.body)).not.toContain(key)
+    }
+    const [app] = await own.app.context.apps.list()
+    expect(app?.keys[0]?.lastUsedAt).toBe(own.clock.now)
+    const stored = (await own.database.values()).map(String).join('\n') + JSON.stringify(own.lines)
+    expect(stored).not.toContain(key)
+    expect(stored).not.toContain(base64(`mobile:${key}`))
+    await own.close()
+  })
+
+  test('is rejected from the next request after the key is revoked', async () => {
+    const own = await createTestApp()
+    const { key } = await issueApp(own.app.context.acting(tester), 'mobile')
+    for (const header of [`Bearer ${key}`, basic('mobile', key)])
+      expectError(await call(own, header), 400, 'validation_error')
+    await operate(own, 'app revoke', { appId: 'mobile' })
+    for (const header of [`Bearer ${key}`, basic('mobile', key)])
+      expectError(await call(own, header), 403, 'forbidden')
+    await own.close()
+  })
+
+  test('has the scope of its app', async () => {
+    const own = await createTestApp()
+    const { key } = await issueApp(own.app.context.acting(tester), 'news', { operations: ['notify'] })
+    const answer = await call(own, `Bearer ${key}`, '/otp/send', { phone: freshPhone() })
+    expectError(answer, 403, 'forbidden')
+    expect(answer.body.message).toStartWith('This app may not')
+    await own.close()
+  })
+
+  test('counts as a failure if it is wrong, and is never limited if it is right', async () => {
+    const own = await createTestApp()
+    const { key } = await issueApp(own.app.context.acting(tester), 'mobile')
+    const wrong = [
+      ['Bearer wrong', 403],
+      [basic('mobile', 'wrong'), 403],
+      ['Digest x', 401],
+    ] as const
+    for (let count = 0; count < 100; count++)
+      for (const [header, status] of wrong) expect((await call(own, header)).status).toBe(status)
+    for (const [header] of wrong) expectError(await call(own, header), 429, 'rate_limited', 'credentials')
+    for (const header of [`Bearer ${key}`, basic('mobile', key), basic(appId, apiKey)])
+      expectError(await call(own, header), 400, 'validation_error')
+    await own.close()
+  })
+
+  test('is ignored where no credentials are required', async () => {
+    for (const authorization of ['Digest x', 'Bearer wrong', `Bearer ${keys.web}`]) {
+      expectError(await call(app, authorization, '/integrations/requests'), 400, 'validation_error')
+      const headers = { authorization }
+      expect((await app.request('GET', '/health', { headers })).status).toBe(200)
+    }
   })
 })
 

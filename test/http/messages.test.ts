@@ -80,7 +80,7 @@ describe('the message of a response starts with the typical message of spec sect
       () => app.post('/otp/send', { apiKey: null }),
     ],
     [
-      'Invalid app credentials. Check `appId` and `apiKey`.',
+      'Invalid app credentials. Check `appId` and `apiKey`. Those in an Authorization header must be the same.',
       () => app.post('/otp/send', { appId: 'x', apiKey: 'x' }),
     ],
     [

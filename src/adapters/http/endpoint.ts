@@ -91,6 +91,11 @@ export function post(
   return { ...endpoint, method: 'POST', maxBytes, failures: { ...failures, body_too_large } }
 }
 
+/** With `appId` and `apiKey` in the body, or in a header (design D49). */
+export function protectedPost(endpoint: Parameters<typeof post>[0]): Endpoint {
+  return { ...post(endpoint), security: [{ appBasic: [] }, { appKey: [] }, {}] }
+}
+
 export function get(endpoint: Omit<Endpoint, 'method' | 'maxBytes'>): Endpoint {
   return { ...endpoint, method: 'GET', maxBytes: 0 }
 }
@@ -121,9 +126,9 @@ export const anyPost: Failures = {
 
 export const protectedCall: Failures = {
   ...anyPost,
-  unauthorized: 'appId or apiKey is missing.',
+  unauthorized: 'appId or apiKey is missing, or the Authorization header has another form.',
   forbidden:
-    'The pair of appId and apiKey is not valid, or the app may not use this operation. Do not retry.',
+    'The credentials are not valid, those in the header and in the body differ, or the app may not use this operation. Do not retry.',
 }
 
 export const branded: Failures = {

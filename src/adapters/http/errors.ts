@@ -48,10 +48,10 @@ export type ErrorAnswer = ReturnType<typeof errorAnswer>
 /** The error envelope (spec 2.4), without what is undefined once it is JSON. The text of an unexpected error goes only to the log. */
 export function errorAnswer(error: unknown, requestId: string) {
   const failure = failureOf(error)
-  const { retryAfterSeconds, reason, field, channel, recipients } = failure.details
+  const { reason, field, channel, recipients } = failure.details
   return {
     status: statuses[failure.kind],
-    headers: retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) },
+    headers: headersOf(failure),
     envelope: {
       success: false,
       error: codeOf(failure),
@@ -63,6 +63,12 @@ export function errorAnswer(error: unknown, requestId: string) {
       requestId,
     },
   }
+}
+
+function headersOf({ kind, details: { retryAfterSeconds } }: Failure): Record<string, string> | undefined {
+  // Not Basic, for which browsers open a dialog.
+  if (kind === 'unauthorized') return { 'www-authenticate': 'Bearer' }
+  return retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
 }
 
 export function codeOf({ kind }: Failure): string {

@@ -3,14 +3,17 @@ import { notBlank, oneOf } from './schema.ts'
 
 // The fields that requests and answers of several endpoints have.
 
-export const credentials = {
-  appId: Type.String({ minLength: 1, description: 'The id of your application.' }),
-  apiKey: Type.String({
-    minLength: 1,
-    format: 'password',
-    description: 'The API key of appId. Use it only on a server, never in a web page or a mobile app.',
+const unlessInHeader = 'Required without an Authorization header.'
+export const credentials = Type.Partial(
+  Type.Object({
+    appId: Type.String({ minLength: 1, description: `The id of your application. ${unlessInHeader}` }),
+    apiKey: Type.String({
+      minLength: 1,
+      format: 'password',
+      description: `The API key of appId. ${unlessInHeader} Use it only on a server, never in a web page or a mobile app.`,
+    }),
   }),
-}
+).properties
 
 export const brandIdText = 'Slug of an active brand. Case and surrounding spaces are ignored.'
 export const brandId = Type.String({ ...notBlank, description: brandIdText })

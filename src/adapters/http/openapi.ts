@@ -60,7 +60,6 @@ export function openApi(
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This server' }],
-    // OpenAPI has no scheme for credentials in the body.
     security: [],
     tags: [
       { name: 'OTP', description: 'Send, resend and verify codes of six digits.' },
@@ -76,8 +75,10 @@ export function openApi(
       schemas: { Error: anyError },
       headers,
       securitySchemes: {
-        ...(withOutbox ? { outboxToken: bearer('OUTBOX_TOKEN of the server.') } : {}),
-        metricsToken: bearer('METRICS_TOKEN of the server.'),
+        appBasic: http('basic', `${insteadOfBody}: appId as the user, the API key as the password.`),
+        appKey: http('bearer', `${insteadOfBody}: the API key alone, unless it is one of APP_CREDENTIALS.`),
+        ...(withOutbox ? { outboxToken: http('bearer', 'OUTBOX_TOKEN of the server, if it is set.') } : {}),
+        metricsToken: http('bearer', 'METRICS_TOKEN of the server.'),
       },
     },
   }
@@ -88,12 +89,14 @@ Applications call otpost from their servers. otpost sends a code of six digits b
 recipient enters, and sends transactional SMS and e-mail.
 
 **Bodies** are JSON objects sent as \`application/json\`, at most ${maxBodyBytes / 1024} KiB, on \`/otp/*\` ${maxCodeBodyBytes / 1024} KiB. An optional field that is
-null counts as absent; fields that an endpoint does not know are ignored. Use HTTPS outside your own machine: credentials
-are in the body.
+null counts as absent; fields that an endpoint does not know are ignored. Use HTTPS outside your own machine: requests have
+credentials.
 
-**Credentials.** \`appId\` and \`apiKey\` are fields of the body. OpenAPI cannot describe such credentials as a security
-scheme, so these operations declare none. The operations in the groups Onboarding and Operation need no credentials, except
-\`/metrics\`.
+**Credentials.** \`appId\` and \`apiKey\` are fields of the body. The header \`Authorization\` can replace them: \`Basic\` with
+appId as the user and the API key as the password, or \`Bearer\` with the API key alone, unless the key is one of
+\`APP_CREDENTIALS\`. A body that has one of them too must have the same. OpenAPI cannot describe credentials in the body as
+a security scheme: for them, the operations declare an empty one. The operations in the groups Onboarding and Operation need
+no credentials, except \`/metrics\`.
 
 **Applications and brands.** \`appId\` and \`apiKey\` identify the application; the operator creates them. \`brandId\`
 selects the brand of a message. A brand has a display name, its own codes and its enabled templates. Only an active brand
@@ -150,15 +153,17 @@ const headers = {
       '`true`: the first answer to this Idempotency-Key again, with the requestId of the first request. Otherwise absent.',
     schema: { type: 'string', const: 'true' },
   },
-  WwwAuthenticate: { description: 'The scheme `Bearer`.', required: true, schema: { type: 'string' } },
+  WwwAuthenticate: { description: 'With `unauthorized`: the scheme `Bearer`.', schema: { type: 'string' } },
 }
 
 function retryAfter(description: string) {
   return { description, required: true, schema: { type: 'integer', minimum: 1 } }
 }
 
-function bearer(description: string) {
-  return { type: 'http', scheme: 'bearer', description }
+const insteadOfBody = 'Instead of `appId` and `apiKey` in the body'
+
+function http(scheme: 'basic' | 'bearer', description: string) {
+  return { type: 'http', scheme, description }
 }
 
 /** As JSON. A schema with a title becomes a component, to which the others refer. */
@@ -218,7 +223,7 @@ function successResponse(answer: Content | TextContent, headers: Named<string>) 
   return response(description, { [text]: { schema: { type: 'string' }, example } })
 }
 
-function failureResponses({ failures, reasons = [], security }: EndpointOperation) {
+function failureResponses({ failures, reasons = [] }: EndpointOperation) {
   const kinds = (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
     const when = failures[kind]
     const own = reasons.filter((reason) => kindOf(reason) === kind)
@@ -241,12 +246,12 @@ function failureResponses({ failures, reasons = [], security }: EndpointOperatio
         alike.flatMap(({ own }) => own),
       )
       const content = json(schema, Object.fromEntries(examples))
-      return [status, response(description, content, failureHeaders(status, codes, security !== undefined))]
+      return [status, response(description, content, failureHeaders(status, codes))]
     }),
   )
 }
 
-function failureHeaders(status: string, codes: readonly string[], hasToken: boolean): Named<string> {
+function failureHeaders(status: string, codes: readonly string[]): Named<string> {
   const limit = codes.includes('max_attempts') ? 'RetryAfterOrExpiry' : 'RetryAfter'
   return {
     ...(status === '429' ? { 'Retry-After': limit } : {}),
@@ -254,7 +259,7 @@ function failureHeaders(status: string, codes: readonly string[], hasToken: bool
     ...(codes.includes('notification_failed') || codes.includes('mismatch')
       ? { 'Idempotency-Replayed': 'IdempotencyReplayed' }
       : {}),
-    ...(status === '401' && hasToken ? { 'WWW-Authenticate': 'WwwAuthenticate' } : {}),
+    ...(codes.includes('unauthorized') ? { 'WWW-Authenticate': 'WwwAuthenticate' } : {}),
   }
 }
 

@@ -5,6 +5,7 @@ import type { Log } from '../../domain/ground/ports.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestListener } from '../../domain/request/request-ended.ts'
 import { Answers } from './answers.ts'
+import { parseAuthorization } from './authorization.ts'
 import { readBody, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
@@ -101,7 +102,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
-  function mount({ method, path, maxBytes, body, answer }: Endpoint): void {
+  function mount({ method, path, maxBytes, security, body, answer }: Endpoint): void {
     const known = body && new Set(fieldsOf(body.schema))
     const read = async (context: HttpRequest, known: ReadonlySet<string>): Promise<Body> => {
       const { request } = context
@@ -110,6 +111,8 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       try {
         const given = await readBody(request, maxBytes)
         context.unknownFields = unknownFieldsOf(given, known)
+        const header = security ? request.headers.get('authorization') : null
+        if (header !== null) context.authorization = parseAuthorization(header)
         return given
       } finally {
         received(context)

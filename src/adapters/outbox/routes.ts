@@ -7,7 +7,6 @@ import type { Clock } from '../../domain/ground/time.ts'
 import { formatMicros, unitCurrency } from '../../domain/money/amounts.ts'
 import type { PriceList } from '../../domain/money/prices.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
-import { challenge } from '../pages/bearer.ts'
 import { headersOf, mailPolicy, pagePolicy, staticRoutes } from '../pages/static.ts'
 import { authorize, type OutboxAccess } from './access.ts'
 import { type Demo, type OutboxWords, outboxFiles, outboxPage } from './page.tsx'
@@ -35,15 +34,7 @@ const maxMessages = 500
 
 export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
   const routes = new Elysia({ strictPath: true, normalize: false })
-    .onBeforeHandle(({ request, set }) => {
-      try {
-        return authorize(outbox.access, request)
-      } catch (failure) {
-        // The error handler keeps this header.
-        if (outbox.access.isOpen) set.headers['www-authenticate'] = challenge
-        throw failure
-      }
-    })
+    .onBeforeHandle(({ request }) => authorize(outbox.access, request))
     .use(staticRoutes(outboxFiles))
     .get('/outbox', async ({ query: { to } }) => {
       const priceOf = pricesIn((await outbox.policy()).prices)

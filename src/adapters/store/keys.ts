@@ -10,6 +10,8 @@ import { cached, type Row, type StoreDatabase } from './database.ts'
 export interface KeyStore extends AppStore {
   /** The text of each SHA-256 in base64url. */
   liveKeys(appId: string): readonly Buffer[] | Promise<readonly Buffer[]>
+  /** The app of a key that is not revoked. */
+  liveOwner(keySha256: string): string | undefined | Promise<string | undefined>
   /** A later call wins, since a clock may have been set back. */
   saveUse(keySha256: string, at: number, from: string | null): Promise<void>
   ownerOf(keySha256: string): Promise<KeyOwner | undefined>
@@ -21,7 +23,13 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
     .from(appKeys)
     .where(and(eq(appKeys.appId, sql.placeholder('appId')), isNull(appKeys.revokedAt)))
     .prepare('live_keys')
+  const owners = orm
+    .select({ appId: appKeys.appId })
+    .from(appKeys)
+    .where(and(eq(appKeys.keySha256, sql.placeholder('keySha256')), isNull(appKeys.revokedAt)))
+    .prepare('live_owner')
   return {
+    liveOwner: cached(changes, async (keySha256) => (await owners.execute({ keySha256 }))[0]?.appId),
     liveKeys: cached(changes, async (appId) =>
       (await live.execute({ appId })).map(({ keySha256 }) => Buffer.from(keySha256)),
     ),
@@ -91,6 +99,14 @@ export function createApps(
       return keys instanceof Promise
         ? keys.then((read) => isOneOf(appId, hash, read, clientIp))
         : isOneOf(appId, hash, keys, clientIp)
+    },
+    appOf: async (apiKey, clientIp) => {
+      if (apiKey.length > maxApiKeyLength) return undefined
+      const hash = sha256(apiKey)
+      const appId = await store.liveOwner(hash)
+      if (appId === undefined || configured.has(appId)) return undefined
+      noteUse(hash, clientIp)
+      return appId
     },
     list: () => store.list(),
     ownerOf: async (apiKey) => {

@@ -15,7 +15,8 @@ export const failureMessages = {
   invalid_otp_format: 'OTP must be exactly 6 digits.',
   unauthorized: 'Credentials are required.',
   mismatch: 'Invalid OTP. Three wrong attempts lock a code.',
-  forbidden: 'Invalid app credentials. Check `appId` and `apiKey`.',
+  forbidden:
+    'Invalid app credentials. Check `appId` and `apiKey`. Those in an Authorization header must be the same.',
   brand_not_approved:
     'Brand is not registered or not approved. GET /platform/brands lists the active brands.',
   brand_suspended: 'Brand is suspended. The operator of this server can activate it again.',

@@ -68,6 +68,8 @@ export interface CodeOwner {
 export interface Apps {
   /** Whether the pair was issued and is not revoked; compares in constant time. Without an IP address, no use is noted. */
   accepts(appId: string, apiKey: string, clientIp?: string): boolean | Promise<boolean>
+  /** The app to which the key was issued, unless it is revoked or the app is in APP_CREDENTIALS; finds it by its hash. */
+  appOf(apiKey: string, clientIp: string): Promise<string | undefined>
 }
 
 export interface OutboxMessage {

@@ -1,8 +1,8 @@
-import type { Body } from '../ground/body.ts'
+import { type Body, isGiven } from '../ground/body.ts'
 import { Failure } from '../ground/failures.ts'
 import type { Apps, Secrets } from '../ground/ports.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
-import type { RequestContext } from '../request/request-context.ts'
+import type { Authorization, RequestContext } from '../request/request-context.ts'
 import type { ClaimStore } from './claim-store.ts'
 import { granted } from './gates.ts'
 import { type Claim, credentialFailures, wideNetworkOf, widened } from './limits.ts'
@@ -20,8 +20,11 @@ export interface CredentialPorts {
 export async function authenticate(
   ports: CredentialPorts,
   context: RequestContext,
-  { appId, apiKey }: Body,
+  body: Body,
 ): Promise<string> {
+  const { appId, apiKey } = body
+  const { authorization } = context
+  if (authorization !== undefined) return authenticateByHeader(ports, context, body, authorization)
   if (isText(appId) && isText(apiKey) && (await ports.apps.accepts(appId, apiKey, context.clientIp))) {
     context.app = appId
     return appId
@@ -32,6 +35,42 @@ export async function authenticate(
   if (!isText(apiKey))
     throw new Failure('unauthorized', 'API key is required. Send it as `apiKey` in the JSON body.')
   throw new Failure('forbidden')
+}
+
+/** Design D49. */
+async function authenticateByHeader(
+  ports: CredentialPorts,
+  context: RequestContext,
+  body: Body,
+  header: Authorization | 'malformed',
+): Promise<string> {
+  context.authorization = undefined
+  const app = header === 'malformed' ? undefined : await appOf(ports.apps, context, body, header)
+  if (app !== undefined) {
+    context.app = app
+    return app
+  }
+  await ports.rejections.count(ports, context)
+  if (header !== 'malformed') throw new Failure('forbidden')
+  const forms = '`Bearer` with an API key, or `Basic` with the base64 of appId, colon and API key'
+  throw new Failure('unauthorized', `The Authorization header must be ${forms}.`)
+}
+
+/** Undefined: the header is wrong, or the body has another appId or apiKey. */
+async function appOf(
+  apps: Apps,
+  { clientIp }: RequestContext,
+  { appId, apiKey }: Body,
+  header: Authorization,
+): Promise<string | undefined> {
+  const isSame = (app: string, key: string) =>
+    (!isGiven(appId) || appId === app) && (!isGiven(apiKey) || apiKey === key)
+  if (header.scheme === 'bearer') {
+    const app = await apps.appOf(header.token, clientIp)
+    return app !== undefined && isSame(app, header.token) ? app : undefined
+  }
+  const { user, password } = header
+  return isSame(user, password) && (await apps.accepts(user, password, clientIp)) ? user : undefined
 }
 
 /** The rejections that one claim in the store counts. */

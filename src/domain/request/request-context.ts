@@ -38,6 +38,8 @@ export interface RequestContext {
   country?: string
   /** The caller's. */
   reference?: string | undefined
+  /** Credentials in a header of a protected call. `authenticate` removes them (design D49). */
+  authorization?: Authorization | 'malformed' | undefined
   /** The value of the Idempotency-Key header. */
   idempotencyKey?: string
   /** The ID of the request whose answer this one gets again (design D43). */

@@ -7,7 +7,7 @@ export interface ApiDescription {
   readonly components: {
     readonly schemas: Named<Schema>
     readonly headers: Named<Header>
-    readonly securitySchemes: Named<{ readonly description: string }>
+    readonly securitySchemes: Named<{ readonly scheme: string; readonly description: string }>
   }
 }
 

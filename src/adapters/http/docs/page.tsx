@@ -191,15 +191,12 @@ export function referencePage(api: ApiDescription, origin: string): string {
   }
 
   function authorization(security: NonNullable<ApiOperation['security']>) {
-    const isOptional = security.some((scheme) => Object.keys(scheme).length === 0)
-    const tokens = security.flatMap((scheme) => Object.keys(scheme))
-    return (
-      <p>
-        <code>Authorization: Bearer</code>
-        {isOptional ? ', if the server requires it: ' : ', required: '}
-        {tokens.map((name) => securitySchemes[name]?.description).join(' ')}
+    const schemes = security.flatMap((each) => Object.keys(each)).map((name) => securitySchemes[name])
+    return schemes.map((each) => (
+      <p key={each?.description}>
+        <code>Authorization: {each?.scheme === 'basic' ? 'Basic' : 'Bearer'}</code>. {rich(each?.description)}
       </p>
-    )
+    ))
   }
 
   function fieldsIn(place: string, parameters: readonly Parameter[]) {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { messageStatuses } from '../../../domain/ground/providers.ts'
 import { queryMessages } from '../../../domain/notify/message-query.ts'
-import { post, protectedCall, success } from '../endpoint.ts'
+import { protectedCall, protectedPost, success } from '../endpoint.ts'
 import { channel, credentials, demoApp, maskedRecipient, recipientIndex, someRequestId } from '../fields.ts'
 import { confirmed, oneOf, orNull } from '../schema.ts'
 
@@ -47,7 +47,7 @@ export const messageStatus = confirmed(
 
 const message = 'Message status retrieved'
 
-export const getMessageStatus = post({
+export const getMessageStatus = protectedPost({
   path: '/messages/status',
   tag: 'Notifications',
   id: 'getMessageStatus',

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { Failure, failureMessages } from '../../../domain/ground/failures.ts'
 import type { Log } from '../../../domain/ground/ports.ts'
 import type { Clock } from '../../../domain/ground/time.ts'
-import { challenge, showsToken } from '../../pages/bearer.ts'
+import { showsToken } from '../../pages/bearer.ts'
 import { anyCall, type EndpointOperation } from '../endpoint.ts'
 import { answerHeaders, errorAnswer } from '../errors.ts'
 import { HttpRequests, pathOf } from '../http-request.ts'
@@ -41,11 +41,9 @@ export const getMetrics: EndpointOperation = {
 }
 
 export function metricsRoutes(metrics: MetricsPorts) {
-  return new Elysia({ strictPath: true, normalize: false }).get(path, ({ request, set }) => {
-    // The server's error handler keeps the header.
-    if (!isAllowed(metrics, request)) set.headers['www-authenticate'] = challenge
-    return scraped(metrics, request)
-  })
+  return new Elysia({ strictPath: true, normalize: false }).get(path, ({ request }) =>
+    scraped(metrics, request),
+  )
 }
 
 /** GET /metrics on a port of its own. Requests to it are neither counted nor logged. */
@@ -109,8 +107,7 @@ export class MetricsListener {
     } catch (error) {
       const { status, headers, envelope } = errorAnswer(error, requestId)
       if (status >= 500) this.log.error({ requestId, err: error }, 'the metrics could not be read')
-      const more =
-        status === 401 ? { 'www-authenticate': challenge } : status === 405 ? { allow: 'GET, HEAD' } : {}
+      const more = status === 405 ? { allow: 'GET, HEAD' } : {}
       return Response.json(envelope, { status, headers: { ...answerHeaders, ...headers, ...more } })
     }
   }

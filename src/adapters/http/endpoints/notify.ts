@@ -5,7 +5,15 @@ import { mailFields, notifySizes, smsFields } from '../../../domain/notify/order
 import type { enabledOwnTemplates } from '../../../domain/texts/notify-texts.ts'
 import { notifyTemplates, type Template } from '../../../domain/texts/templates.ts'
 import { sampleOf, type VariableRule } from '../../../domain/texts/variables.ts'
-import { answered, branded, idempotencyKey, keyed, post, protectedCall, success } from '../endpoint.ts'
+import {
+  answered,
+  branded,
+  idempotencyKey,
+  keyed,
+  protectedCall,
+  protectedPost,
+  success,
+} from '../endpoint.ts'
 import * as fields from '../fields.ts'
 import { confirmed, notBlank, oneOf, optional, without } from '../schema.ts'
 
@@ -236,7 +244,7 @@ const bySms = { ...demo, channel: 'SMS', to: [somePhone] } as const
 const sent = { success: true, message: 'Notification sent successfully' } as const
 const accepted = { success: true, message: 'Notification accepted' } as const
 
-export const notify = post({
+export const notify = protectedPost({
   path: '/notify',
   tag: 'Notifications',
   id: 'notify',

@@ -1,7 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import { sendOtp } from '../../../domain/otp/send.ts'
 import { maxCodeBodyBytes } from '../body.ts'
-import { branded, type Endpoint, idempotencyKey, keyed, post, protectedCall, success } from '../endpoint.ts'
+import {
+  branded,
+  type Endpoint,
+  idempotencyKey,
+  keyed,
+  protectedCall,
+  protectedPost,
+  success,
+} from '../endpoint.ts'
 import * as fields from '../fields.ts'
 import { confirmed, notBlank, optional, orNull } from '../schema.ts'
 
@@ -84,7 +92,7 @@ export const otpSent = confirmed(
 
 const message = { send: 'OTP sent successfully', resend: 'OTP resent successfully' } as const
 
-export const otpSend = post({
+export const otpSend = protectedPost({
   path: '/otp/send',
   tag: 'OTP',
   id: 'sendOtp',

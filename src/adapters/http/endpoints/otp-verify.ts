@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { verifyOtp } from '../../../domain/otp/verify.ts'
 import { maxCodeBodyBytes } from '../body.ts'
-import { branded, idempotencyKey, keyed, post, protectedCall, success } from '../endpoint.ts'
+import { branded, idempotencyKey, keyed, protectedCall, protectedPost, success } from '../endpoint.ts'
 import { brandId, credentials, demo, email, phone, somePhone } from '../fields.ts'
 import { confirmed, without } from '../schema.ts'
 
@@ -31,7 +31,7 @@ export const otpVerified = confirmed('OtpVerified', {}, 'The code was correct an
 
 const message = 'OTP verified successfully'
 
-export const otpVerify = post({
+export const otpVerify = protectedPost({
   path: '/otp/verify',
   tag: 'OTP',
   id: 'verifyOtp',
