@@ -41,15 +41,12 @@ export function providerCommands(program: Command, env: Env): void {
     .action(async (name: string) => {
       const { catalogOf } = await import('../config/providers.ts')
       const catalog = catalogOf(env)
-      if (!catalog.names.includes(name)) {
-        throw new OperatorError(
-          `There is no provider ${name}. The providers are ${catalog.names.join(', ')}.`,
-        )
-      }
       const checked = catalog.fileOf(name)
       if (!checked) {
         throw new OperatorError(
-          `${name} is built in and has no file. docs/providers/${name}.md describes it.`,
+          catalog.names.includes(name)
+            ? `${name} is built in and has no file. docs/providers/${name}.md describes it.`
+            : `There is no provider ${name}. The providers are ${catalog.names.join(', ')}.`,
         )
       }
       if ('faults' in checked) {
@@ -66,15 +63,13 @@ export function providerCommands(program: Command, env: Env): void {
         import('../adapters/sms/catalog.ts'),
         import('../config/providers.ts'),
       ])
-      let isWrong = false
       for (const path of files) {
         const checked = checkPath(path, takenNames)
-        const faults = 'faults' in checked ? checked.faults : []
-        for (const fault of faults) print(`${path}: ${fault}`)
-        if ('file' in checked) print(`${path}: ok, ${checked.file.vectors.length} examples passed`)
-        isWrong ||= faults.length > 0
+        const isWrong = 'faults' in checked
+        const lines = isWrong ? checked.faults : [`ok, ${checked.file.vectors.length} examples passed`]
+        for (const line of lines) print(`${path}: ${line}`)
+        if (isWrong) process.exitCode = exit.failed
       }
-      if (isWrong) process.exitCode = exit.failed
     })
   provider
     .command('new')
@@ -108,7 +103,7 @@ async function answersTo(questions: readonly Question[]): Promise<FileAnswers> {
   const { stdin: input, stderr: output } = process
   const terminal = createInterface({ input, output })
   const lines = terminal[Symbol.asyncIterator]()
-  const answers: Partial<Record<keyof FileAnswers, string>> = {}
+  const answers: Record<string, string> = {}
   try {
     for (const { name, text, usual, valid, isAsked } of questions) {
       if (isAsked && !isAsked(answers)) continue

@@ -1,19 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { type Checked, checkFile, maxFileBytes, type TakenNames, tooLong } from './file/check.ts'
+import { type Checked, checkFile, type TakenNames } from './file/check.ts'
 import { fileProvider } from './file/file-provider.ts'
 import type { ProviderFile } from './file/format.ts'
 import { shippedFiles } from './file/shipped/index.ts'
 import { providerSpecs } from './index.ts'
 import type { SmsProviderSpec } from './provider.ts'
 
-/** Where a provider comes from. */
-export type ProviderSource = 'built-in' | 'shipped' | 'file'
+const maxFileBytes = 256 * 1024
 
-export type ListedProvider = {
+type ListedProvider = {
   readonly name: string
-  readonly source: ProviderSource
+  readonly source: 'built-in' | 'shipped' | 'file'
   /** Of a file that was read. */
   readonly file?: ProviderFile
   /** Faults of a file, which cannot be used. */
@@ -89,7 +88,7 @@ export function checkPath(path: string, taken: TakenNames): Checked {
     const about = statSync(path)
     // A read of a named pipe may never end.
     if (!about.isFile()) return { faults: ['it is no file'] }
-    if (about.size > maxFileBytes) return { faults: [tooLong] }
+    if (about.size > maxFileBytes) return { faults: [`the file has more than ${maxFileBytes} bytes`] }
     const bytes = readFileSync(path)
     if (!isUtf8(bytes)) return { faults: ['it is not UTF-8'] }
     // Without a byte order mark.

@@ -8,8 +8,6 @@ import { loginSecrets, placeholderFaults } from './placeholders.ts'
 
 export type Checked = { readonly file: ProviderFile } | { readonly faults: readonly string[] }
 
-export const maxFileBytes = 256 * 1024
-export const tooLong = `the file has more than ${maxFileBytes} bytes`
 const maxLevels = 32
 
 /** The names of built-in providers, and of otpost's own settings. */
@@ -23,7 +21,6 @@ export interface TakenNames {
  * @param name the file's, without `.json`
  */
 export function checkFile(name: string, text: string, taken: TakenNames): Checked {
-  if (Buffer.byteLength(text) > maxFileBytes) return { faults: [tooLong] }
   const fault = jsonFault(text, maxLevels)
   if (fault !== undefined) return { faults: [printable(fault)] }
   let file: unknown
@@ -46,14 +43,8 @@ export function checkFile(name: string, text: string, taken: TakenNames): Checke
   return { file: checked }
 }
 
-/** A fault is one line, with no command to a terminal. */
-function printable(fault: string): string {
-  return fault.replace(/\p{C}/gu, (each) =>
-    JSON.stringify(each)
-      .slice(1, -1)
-      .replace(/^\p{C}$/u, '?'),
-  )
-}
+/** One line, with no command to a terminal. */
+const printable = (fault: string) => fault.replace(/\p{C}/gu, '?')
 
 /** Whether the parts are there that names and placeholders are in, so that a wrong value elsewhere hides no other fault. */
 function isShaped(file: unknown): boolean {
@@ -121,7 +112,10 @@ function wordsOf(message: string, expected?: string): string {
 }
 
 /** The values that a vector gives to placeholders. */
-export function valuesOf(file: ProviderFile, { settings = {}, message, template }: Vector): Values {
+export function valuesOf(
+  file: ProviderFile,
+  { settings = {}, message, template }: Pick<Vector, 'settings' | 'message' | 'template'>,
+): Values {
   const flat = new Map<string, Value>()
   const add = (prefix: string, values: object) => {
     for (const [name, value] of Object.entries(values)) {
@@ -141,18 +135,9 @@ export function valuesOf(file: ProviderFile, { settings = {}, message, template 
   return flat.set('to', file.to === 'digits' ? to : `+${to}`)
 }
 
-/** Whether it takes the template route. */
-function isTemplate({ template, message }: Vector): boolean {
-  return (template ?? message.template) !== undefined && template !== false
-}
-
-function vectorRequest(file: ProviderFile, vector: Vector): FileRequest {
-  return requestOf(file, isTemplate(vector), valuesOf(file, vector))
-}
-
 function vectorFaults(file: ProviderFile, vector: Vector): readonly string[] {
-  const { answer, outcome, id } = vector
-  const made = vectorRequest(file, vector)
+  const { answer, outcome, id, message, template = message.template } = vector
+  const made = requestOf(file, template !== undefined && template !== false, valuesOf(file, vector))
   const got =
     answer === 'timeout'
       ? { kind: 'unknown' as const, reason: 'time-out' }

@@ -16,11 +16,6 @@ export interface FileRequest {
   readonly isForm: boolean
 }
 
-/** Of a file, for one route. */
-export type RequestParts = {
-  readonly [Part in 'query' | 'json' | 'form']?: ProviderFile['send'][Part] | undefined
-}
-
 /** Scheme, host and port; a setting may be all of them, with a path too. */
 export function splitUrl(url: string): { readonly origin: string; readonly path: string } {
   const [, origin = '', path = ''] = /^((?:[a-z]+:\/\/)?[^/?#]*)(.*)$/is.exec(url) ?? []
@@ -30,17 +25,15 @@ export function splitUrl(url: string): { readonly origin: string; readonly path:
 export const placeholder = /\{\{([^{}]*)\}\}/g
 const onePlaceholder = /^\{\{([^{}]*)\}\}$/
 
-/** What the template route sends: a part of `template` replaces the same part of `send`, and a body replaces the other kind too. */
-export function partsOf({ send, template }: ProviderFile, isTemplate: boolean): RequestParts {
-  if (!isTemplate || !template) return send
-  const body = (template.json ?? template.form) ? template : send
-  return { query: template.query ?? send.query, json: body.json, form: body.form }
-}
-
-/** Each value is encoded for its place, so that none adds a field, a header, a path segment or a host. */
-export function requestOf(file: ProviderFile, isTemplate: boolean, values: Values): FileRequest {
-  const { method, url, headers = {}, basic, bearer } = file.send
-  const { query, json, form } = partsOf(file, isTemplate)
+/**
+ * Each value is encoded for its place, so that none adds a field, a header, a path segment or a host. On the template route a part of
+ * `template` replaces the same part of `send`, and a body replaces the other kind too.
+ */
+export function requestOf({ send, ...file }: ProviderFile, isTemplate: boolean, values: Values): FileRequest {
+  const { method, url, headers = {}, basic, bearer } = send
+  const template = isTemplate ? file.template : undefined
+  const query = template?.query ?? send.query
+  const { json, form } = template && (template.json ?? template.form) ? template : send
   const authorization = basic
     ? `Basic ${Buffer.from(basic.map((each) => filled(each, values)).join(':')).toString('base64')}`
     : bearer === undefined

@@ -21,9 +21,11 @@ export function fileProvider(file: ProviderFile): SmsProviderSpec {
     configure(given, route) {
       const values = readSettings(file, given, settings)
       const ownUrls = placeholdersOf(file).has('reportUrl')
+      const endpoint = urlOf(file.send.url, values)
       return () => ({
         name,
-        ...endpointOf(file, values),
+        // None while a setting is wrong, which stops the start.
+        ...(URL.canParse(endpoint) && { endpoint }),
         send(sms, timeoutMs) {
           const request = requestOf(
             file,
@@ -93,14 +95,8 @@ function isUsable(url: string): boolean {
   return URL.canParse(url) && !/^\.|\.\./.test(new URL(url).hostname)
 }
 
-/** Undefined also while a setting is wrong, which stops the start. */
-function endpointOf({ send }: ProviderFile, settings: Values) {
-  const url = urlOf(send.url, settings)
-  return URL.canParse(url) ? { endpoint: url } : {}
-}
-
-export function messageValues(
-  file: Pick<ProviderFile, 'from' | 'to'>,
+function messageValues(
+  file: ProviderFile,
   settings: Values,
   { id, to, text, brandSlug, senderId, template, validitySeconds, callbackUrl, lang }: Sms,
 ): Map<string, Value> {
@@ -122,24 +118,17 @@ export function messageValues(
 }
 
 function reportOf(
-  {
-    in: place,
-    id,
-    status: statusAt,
-    reason: reasonAt,
-    delivered,
-    failed,
-  }: NonNullable<ProviderFile['reports']>,
+  reports: NonNullable<ProviderFile['reports']>,
   { fields, body }: CallbackRequest,
 ): DeliveryReport {
-  const json = place === 'json' ? reportJson(body) : fields
-  const valueAt = (at: string) => textAt(json, at.startsWith('$') ? at : `['${at}']`)
-  const status = valueAt(statusAt)
-  const providerMessageId = id === undefined ? undefined : valueAt(id)
-  if (status === undefined) throw invalid(`\`${statusAt}\` is required.`)
+  const json = reports.in === 'json' ? reportJson(body) : fields
+  const valueAt = (at?: string) => at && textAt(json, at.startsWith('$') ? at : `['${at}']`)
+  const status = valueAt(reports.status)
+  const providerMessageId = valueAt(reports.id)
+  if (status === undefined) throw invalid(`\`${reports.status}\` is required.`)
   const isOne = (values: readonly unknown[]) => values.some((each) => String(each) === status)
-  const known = isOne(delivered) ? 'delivered' : isOne(failed) ? 'failed' : 'pending'
-  const reason = known === 'failed' ? ((reasonAt && valueAt(reasonAt)) ?? status) : null
+  const known = isOne(reports.delivered) ? 'delivered' : isOne(reports.failed) ? 'failed' : 'pending'
+  const reason = known === 'failed' ? (valueAt(reports.reason) ?? status) : null
   return {
     ...(providerMessageId !== undefined && { providerMessageId }),
     status: known,

@@ -26,6 +26,11 @@ const statuses = Type.Union([statusClass, Type.Array(statusClass, { minItems: 1 
   description: 'a status such as 202, a class such as "4xx", or a list of these',
 })
 const values = Type.Array(scalar, { minItems: 1 })
+const condition = {
+  status: Type.Optional(statuses),
+  json: Type.Optional(path),
+  equals: Type.Optional(values),
+}
 
 /** One of some words. */
 function oneOf<const Word extends string>(...words: readonly Word[]) {
@@ -77,28 +82,8 @@ export const fileSchema = Type.Object(
       strict,
     ),
     template: Type.Optional(Type.Object(body, strict)),
-    accepted: Type.Object(
-      {
-        status: Type.Optional(statuses),
-        json: Type.Optional(path),
-        equals: Type.Optional(values),
-        id: Type.Optional(path),
-      },
-      strict,
-    ),
-    errors: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            status: Type.Optional(statuses),
-            json: Type.Optional(path),
-            equals: Type.Optional(values),
-            outcome: oneOf(...failures),
-          },
-          strict,
-        ),
-      ),
-    ),
+    accepted: Type.Object({ ...condition, id: Type.Optional(path) }, strict),
+    errors: Type.Optional(Type.Array(Type.Object({ ...condition, outcome: oneOf(...failures) }, strict))),
     reports: Type.Optional(
       Type.Object(
         {

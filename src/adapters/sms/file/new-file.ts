@@ -2,7 +2,7 @@ import type { ProviderFile } from './format.ts'
 
 /** What `otpost provider new` asks, in this order. */
 export interface Question {
-  readonly name: keyof FileAnswers
+  readonly name: string
   readonly text: string
   readonly usual?: string
   readonly valid: RegExp
@@ -10,24 +10,8 @@ export interface Question {
   readonly isAsked?: (answers: FileAnswers) => boolean
 }
 
-export type FileAnswers = Readonly<
-  Partial<
-    Record<
-      | 'docs'
-      | 'url'
-      | 'method'
-      | 'body'
-      | 'to'
-      | 'toField'
-      | 'textField'
-      | 'fromField'
-      | 'login'
-      | 'loginName'
-      | 'id',
-      string
-    >
-  >
->
+/** By the name of the question. */
+export type FileAnswers = Readonly<Record<string, string>>
 
 const field = /^\S{1,100}$/
 
@@ -74,8 +58,8 @@ export const questions: readonly Question[] = [
 
 /** A file that is complete but for its examples, which only the documentation of the gateway has. */
 export function newFile(provider: string, answers: FileAnswers): ProviderFile {
-  const { docs = '', url = '', method = 'POST', body = 'json', to, login, loginName = '', id } = answers
-  const { toField = 'to', textField = 'text', fromField = 'from' } = answers
+  const { docs = '', url = '', method = '', body = 'json', to, login, loginName = '', id } = answers
+  const { toField = '', textField = '', fromField = '' } = answers
   const prefix = provider.toUpperCase().replaceAll('-', '_')
   const [key, user, from] = [`${prefix}_KEY`, `${prefix}_USER`, `${prefix}_FROM`]
   const secret = `{{${key}}}`

@@ -1,5 +1,5 @@
 import { valuesOf } from './check.ts'
-import { requestOf, type Value, type Values } from './encode.ts'
+import { requestOf, type Values } from './encode.ts'
 import type { ProviderFile } from './format.ts'
 import { placeholdersOf } from './placeholders.ts'
 
@@ -20,19 +20,21 @@ export function shownRequest(
   isTemplate: boolean,
 ): string {
   const example = file.vectors[0]?.settings ?? {}
-  const values = new Map<string, Value>(
-    Object.entries(file.settings).map(([name, { secret, default: usual }]) => [
+  const shown = Object.entries(file.settings).map(([name, { secret, default: usual }]) => [
+    name,
+    secret ? '********' : settings.get(name) || (example[name] ?? usual ?? name),
+  ])
+  const given = Object.entries(message)
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => [
       name,
-      secret ? '********' : settings.get(name) || (example[name] ?? usual ?? name) || undefined,
-    ]),
-  )
-  values.set('from', values.get(file.from ?? ''))
-  for (const [name, value] of Object.entries(message)) {
-    const isNumber = name === 'validitySeconds' && /^\d{1,9}$/.test(value)
-    if (value !== '') values.set(name, isNumber ? Number(value) : value)
-  }
+      name === 'validitySeconds' && /^\d{1,9}$/.test(value) ? Number(value) : value,
+    ])
   const to = (message.to ?? '').replace(/\D/g, '')
-  values.set('to', file.to === 'digits' ? to : `+${to}`)
+  const values = valuesOf(file, {
+    settings: Object.fromEntries(shown),
+    message: { ...Object.fromEntries(given), to },
+  })
   const { method, url, headers, body = '' } = requestOf(file, isTemplate, values)
   // A setting that the server does not use may be no URL.
   const [, host = '', target = ''] = /^[a-z]+:\/\/([^/?]*)(.*)$/i.exec(url) ?? []
