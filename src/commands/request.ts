@@ -72,7 +72,7 @@ export function requestCommands(program: Command, env: Env): void {
   ).action((id: string, { app, brand, ...options }: { app: string; brand: string } & MailOptions) =>
     decide(env, id, 'approved', options, async (context) => {
       const found = await context.requests.get(requestIdOf(id))
-      const names = found ? resemblances(found.brandName, await context.brands.list()) : []
+      const names = found ? resemblances(found, await context.brands.list()) : []
       for (const warning of names) complain(warning)
       const approval = await approveRequest(context.acting(await commandActor(env)), id, {
         appId: app,

@@ -22,8 +22,20 @@ describe('a requested brand name', () => {
     ['Paypel', ['The name looks like that of the brand paypal (PayPal).']],
     ['Acne', []],
     ['Раyраl', ['The name looks like that of the brand paypal (PayPal).']],
-  ] as const)('%s resembles %p', (name, sentences) => {
-    expect(resemblances(name, brands)).toEqual([...sentences])
+    ['Acme Inc', ['The name looks like that of the brand acme (Acme).']],
+    ['ACME Co., Ltd.', ['The name looks like that of the brand acme (Acme).']],
+    ['acme-gmbh', ['The name looks like that of the brand acme (Acme).']],
+    ['Pay-Pall S.A.R.L.', ['The name looks like that of the brand paypal (PayPal).']],
+    ['Co', []],
+  ] as const)('%s resembles %p', (brandName, sentences) => {
+    expect(resemblances({ brandName, companyName: 'Globex' }, brands)).toEqual([...sentences])
+  })
+
+  test('is of a company whose own name resembles a brand, and a brand has its legal form', () => {
+    const initech = { ...freshBrand('initech'), displayName: 'Initech Inc.' }
+    expect(resemblances({ brandName: 'Sign in', companyName: 'Initech LLC' }, [initech])).toEqual([
+      'The name of the company looks like that of the brand initech (Initech Inc.).',
+    ])
   })
 })
 

@@ -1,6 +1,7 @@
 import { nearest } from '../ground/near-name.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { lookalikeKey } from '../ground/words.ts'
+import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { type Brand, nameKey } from '../texts/brand.ts'
 import type { Action } from './action.ts'
 import type { ActionPorts } from './actions.ts'
@@ -64,15 +65,35 @@ export async function setLimits(
   }
 }
 
-/** Brands whose name people can take for the requested one, or that has it. */
-export function resemblances(brandName: string, brands: readonly Brand[]): readonly string[] {
-  const key = lookalikeKey(brandName)
+/** Of companies, in many countries. */
+const legalForms = new Set(
+  'ab ag aps as asa bhd bv co company corp corporation doo gmbh inc incorporated jsc kft kg kk limited llc llp ltd mbh nv ooo oy oyj plc private pte pty pvt sa sarl sas sdn sl spa srl sro ug'
+    .split(' ')
+    .map(lookalikeKey),
+)
+
+/** How people read a name: without its legal form. */
+function readName(name: string): string {
+  const words = name.replaceAll('.', '').split(/[\s\p{P}]+/u).map(lookalikeKey)
+  const own = words.filter((word) => !legalForms.has(word)).join('')
+  return own === '' ? words.join('') : own
+}
+
+/** Brands whose name people can take for that of the requester, or that has it. */
+export function resemblances(
+  { brandName, companyName }: Pick<IntegrationRequestRecord, 'brandName' | 'companyName'>,
+  brands: readonly Brand[],
+): readonly string[] {
   return brands.flatMap(({ slug, displayName }) => {
     const what = `the brand ${slug} (${displayName})`
     if ([slug, displayName].map(nameKey).includes(nameKey(brandName)))
       return [`The name is that of ${what}. The app would send messages in its name.`]
-    const other = lookalikeKey(displayName)
-    const isNear = key === other || (key.length >= 5 && nearest(key, [other]) !== undefined)
-    return isNear ? [`The name looks like that of ${what}.`] : []
+    const others = [slug, displayName].map(readName)
+    const isNear = (name: string) => {
+      const key = readName(name)
+      return others.includes(key) || (key.length >= 5 && nearest(key, others) !== undefined)
+    }
+    if (isNear(brandName)) return [`The name looks like that of ${what}.`]
+    return isNear(companyName) ? [`The name of the company looks like that of ${what}.`] : []
   })
 }

@@ -170,7 +170,7 @@ export function requestRoutes({
       brandSlug: brandSlug ?? suggestedSlug(request.brandName),
       limits: entered.limits ?? noApprovalLimits,
       currency,
-      resemblances: request.status === 'pending' ? resemblances(request.brandName, brands) : [],
+      resemblances: request.status === 'pending' ? resemblances(request, brands) : [],
       reason,
       mails: {
         approved: { ...defaultMail('approved'), isChosen: settings.mailerName !== 'outbox' },
