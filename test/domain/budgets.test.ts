@@ -116,7 +116,7 @@ describe('the status of a budget', () => {
       'will be used up',
       'at 2026-11-22 23:00 UTC',
     ],
-    ['less is left than a message costs', {}, eveningOf, '49.5', refused('0.6'), 100, 'exhausted', undefined],
+    ['less is left than a message costs', {}, eveningOf, '49.5', refused('0.6'), 99, 'exhausted', undefined],
     ['a message costs what is left', {}, '2026-11-22T23:59', '49.5', refused('0.5'), 99, 'near', undefined],
     ['a message of the day before', {}, '2026-11-23T23:59', '49.5', refused('0.6'), 99, 'near', undefined],
     ['nothing is left', {}, eveningOf, '50', undefined, 100, 'exhausted', undefined],

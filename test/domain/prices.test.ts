@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { assert, constantFrom, integer, option, property, record, string, uniqueArray } from 'fast-check'
 import parsePhoneNumber from 'libphonenumber-js/max'
 import { destinationOf } from '../../src/adapters/phone/destination.ts'
-import { formatMicros } from '../../src/domain/money/amounts.ts'
+import { formatMicros, sumWords } from '../../src/domain/money/amounts.ts'
 import { checkPrices, importProblems } from '../../src/domain/money/price-import.ts'
 import { PriceList, type PriceRow } from '../../src/domain/money/prices.ts'
 import { priceListOf, relativePrices } from '../../src/domain/money/relative-prices.ts'
@@ -208,6 +208,16 @@ describe('amounts', () => {
     [1e15, 'EUR', '1000000000 EUR'],
   ])('%i in %s are %s', (micros, currency, text) => {
     expect(formatMicros(micros, currency)).toBe(text)
+  })
+
+  test.each([
+    [497_700, '0.4977 EUR'],
+    [7_550, '0.0075 EUR'],
+    [500_000, '0.50 EUR'],
+    [19_999_999, '19.99 EUR'],
+    [20_000_000, '20 EUR'],
+  ])('%i is shown as the sum %s', (micros, text) => {
+    expect(sumWords(micros, 'EUR')).toBe(text)
   })
 
   test.each([

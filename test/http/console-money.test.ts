@@ -68,3 +68,31 @@ test('a budget has its scope from a list, an amount with a comma, and a state wi
   expect(overview).toContain('Budget server will be used up at 2026-01-01 19:30')
   expect(overview).toContain('SMS are rejected from then on. To send more, set a larger amount.')
 })
+
+test('the same sum is the same figure everywhere, and 100% only if nothing is left', async () => {
+  const prices = 'prefix,currency,price\n371,EUR,0.1659'
+  expect((await visitor.post('/admin/money/prices', { prices })).status).toBe(303)
+  await policyOf(api).budget('server', '0.50')
+  const statuses = []
+  for (const last of [1, 2, 3, 4]) {
+    const answer = await api.post('/otp/send', { phone: `+3712000000${last}` })
+    statuses.push(answer.status)
+    await api.eventsOf(answer)
+  }
+  expect(statuses).toEqual([200, 200, 200, 429])
+  const { html } = await visitor.get('/admin/money?period=7-days')
+  const text = textOf(html).replaceAll('\u00a0', ' ')
+  expect(text).toContain('0.4977 EUR 99%, 0.0023 EUR left')
+  expect(text).toContain('exhausted SMS are rejected: less is left than a message costs')
+  expect(text).toContain('by day in UTC. 0.4977 EUR')
+  expect(html).toContain('data-legend="0.4977"')
+  expect(text).not.toMatch(/100% of|0\.498|0\.50 EUR (?!per)|0\.49 /)
+  const overview = textOf((await visitor.get('/admin')).html)
+  expect(overview).toContain('0.4977 EUR of 0.50 EUR per day spent')
+  api.advance(31)
+  api.app.alerts.tick()
+  await api.app.alerts.idle()
+  expect(textOf(await money())).toContain(
+    'Budget server: less is left of 0.50 EUR per day than a message costs',
+  )
+})

@@ -19,6 +19,7 @@ import uPlot from '/admin/uplot.js'
 const charts = new Map()
 
 const numbers = new Intl.NumberFormat('en')
+const sums = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 4 })
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const hasMouse = matchMedia('(hover: hover)')
 
@@ -93,9 +94,10 @@ function showValues(plot, step) {
   const { at, lines, before, isUnfinished } = data
   const slots = figure.querySelectorAll('[data-legend]')
   for (const [line, values] of [...lines.map(({ values }) => values), before ?? []].entries()) {
-    const value = step == null ? values.reduce((sum, each) => sum + each, 0) : values[step]
+    const value = step == null ? 0 : (values[step] ?? 0)
     const slot = slots[line]
-    if (slot) slot.textContent = numbers.format(value ?? 0)
+    const words = (Number.isInteger(value) ? numbers : sums).format(value)
+    if (slot instanceof HTMLElement) slot.textContent = step == null ? (slot.dataset.legend ?? '') : words
   }
   const time = step == null ? undefined : at[step]
   const soFar = isUnfinished && step === at.length - 1 ? ', so far' : ''

@@ -284,7 +284,13 @@ export class Alerts {
     const key = keyOf(budget, percent, at)
     if (this.known.has(key)) return
     const data = alertOf(budget, percent, spentMicros, at)
-    await this.store(key, budgetKind, spentWords(budget, percent), data, 'a budget reached a threshold')
+    await this.store(
+      key,
+      budgetKind,
+      spentWords(budget, percent, spentMicros),
+      data,
+      'a budget reached a threshold',
+    )
   }
 
   /**

@@ -5,7 +5,7 @@ import { bytesWords, capitalized, utc, withoutPoint } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { CallFilter } from '../log/log-search.ts'
 import type { StatKey } from '../log/stats.ts'
-import { formatMicros } from '../money/amounts.ts'
+import { formatMicros, sumWords } from '../money/amounts.ts'
 import {
   addRefused,
   anyCountry,
@@ -154,7 +154,7 @@ function exhaustedWords(budget: Budget, exhausted: readonly CounterStatus[]): st
     const named = `${countries.slice(0, mostNamed).join(', ')}${others}`
     return `Budget ${budgetName(budget)} is exhausted for ${countries.length} countries: ${named}. Each has ${amount}.`
   }
-  return `Budget ${budgetName(first.budget)} is exhausted: ${formatMicros(first.spentMicros, currency)} of ${amount} spent.`
+  return `Budget ${budgetName(first.budget)} is exhausted: ${sumWords(first.spentMicros, currency)} of ${amount} spent.`
 }
 
 export function removedBudget(about: string, { scope = '', of = '' }: Reported['data']): Condition {

@@ -89,7 +89,7 @@ export function budgetProblems({
     const near = also.filter(({ isNear }) => isNear).length
     const have = counted(near, 'more country has', 'more countries have')
     const sentences = nearest && [
-      spentWords(nearest.budget, nearest.percent),
+      spentWords(nearest.budget, nearest.percent, nearest.spentMicros),
       nearest.usedUpAt !== null && `If spending goes on as so far, it is ${usedUpWords(nearest)}`,
       near > 0 && `${have} spent at least ${nearPercent(budget)}%`,
     ]

@@ -20,6 +20,17 @@ export function parseMicros(text: string): Micros | undefined {
   return whole === undefined ? undefined : Number(whole) * microsPerUnit + Number(decimals.padEnd(6, '0'))
 }
 
+/** As people see a sum: rounded down to two decimals, below one to four. So it is the amount of a budget only if nothing is left. */
+export function shownMicros(micros: Micros): Micros {
+  const step = micros < microsPerUnit ? 100 : 10_000
+  return Math.floor(micros / step) * step
+}
+
+/** A sum, as all pages show it. */
+export function sumWords(micros: Micros, currency: string): string {
+  return formatMicros(shownMicros(micros), currency)
+}
+
 /** Returns `12.34 EUR`, `0.075 EUR`, `40 units`. A broken amount has at least two decimals. */
 export function formatMicros(micros: Micros, currency: string): string {
   const size = Math.abs(micros)

@@ -142,8 +142,8 @@ export function counterStatus(budget: Budget, spentMicros: Micros, now: number, 
     isUsedUp || forecastMicros === null || forecastMicros <= amountMicros
       ? null
       : since + Math.round((amountMicros / spentMicros) * measuredMs)
-  const reached = percentSpent(budget, spentMicros)
-  const isNear = reached >= nearPercent(budget)
+  const percent = percentSpent(budget, spentMicros)
+  const isNear = percent >= nearPercent(budget)
   const state: BudgetState = isUsedUp
     ? 'exhausted'
     : usedUpAt !== null
@@ -164,8 +164,8 @@ export function counterStatus(budget: Budget, spentMicros: Micros, now: number, 
     isStopping: isStoppingNow,
     /** It rejects messages, because nothing is left, or less than a message costs. */
     isExhausted,
-    /** At least 100 if it rejects messages, and less if something is left that can be spent. */
-    percent: isExhausted ? Math.max(100, reached) : reached,
+    /** Less than 100 if something is left. */
+    percent,
     isNear,
     state,
   }
@@ -249,9 +249,11 @@ export function percentagesReached(
 }
 
 /** Without the period at the end. */
-export function spentWords(budget: Budget, percent: number): string {
+export function spentWords(budget: Budget, percent: number, spentMicros: Micros): string {
   const { period, amountMicros, currency } = budget
-  return `Budget ${budgetName(budget)}: ${percent}% of ${formatMicros(amountMicros, currency)} per ${period} spent`
+  const amount = `${formatMicros(amountMicros, currency)} per ${period}`
+  const isReached = spentMicros * 100 >= amountMicros * percent
+  return `Budget ${budgetName(budget)}: ${isReached ? `${percent}% of ${amount} spent` : `less is left of ${amount} than a message costs`}`
 }
 
 const mostListed = 10

@@ -67,14 +67,20 @@ export async function setLimits(
 
 /** Of companies, in many countries. */
 const legalForms = new Set(
-  'ab ag aps as asa bhd bv co company corp corporation doo gmbh inc incorporated jsc kft kg kk limited llc llp ltd mbh nv ooo oy oyj plc private pte pty pvt sa sarl sas sdn sl spa srl sro ug'
-    .split(' ')
+  [
+    'ab ag aps as asa bhd bv co company corp corporation doo gmbh inc incorporated jsc kft kg',
+    'kk limited llc llp ltd mbh nv ooo oy oyj plc private pte pty pvt sa sarl sas sdn sl spa srl sro ug',
+  ]
+    .flatMap((names) => names.split(' '))
     .map(lookalikeKey),
 )
 
 /** How people read a name: without its legal form. */
 function readName(name: string): string {
-  const words = name.replaceAll('.', '').split(/[\s\p{P}]+/u).map(lookalikeKey)
+  const words = name
+    .replaceAll('.', '')
+    .split(/[\s\p{P}]+/u)
+    .map(lookalikeKey)
   const own = words.filter((word) => !legalForms.has(word)).join('')
   return own === '' ? words.join('') : own
 }

@@ -5,7 +5,7 @@ import { countryWords } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
 import { capitalized, percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
-import { formatMicros, type Micros } from '../../../domain/money/amounts.ts'
+import { formatMicros, type Micros, shownMicros, sumWords } from '../../../domain/money/amounts.ts'
 import {
   anyCountry,
   type Budget,
@@ -174,15 +174,15 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
     </span>,
     <div class="spent">
       <span>
-        <span class="nowrap">{rounded(status.spentMicros, currency, Math.floor)}</span>{' '}
+        <span class="nowrap">{sumOf(status.spentMicros, currency)}</span>{' '}
         <small>
-          {percent(status.percent / 100)}, {rounded(status.remainingMicros, currency, Math.ceil)} left
+          {percent(status.percent / 100)}, {leftOf(status)} left
         </small>
       </span>
       <BudgetBar status={status} />
       {countries.map((counter) => (
         <small key={counter.budget.country}>
-          {countryWords(counter.budget.country ?? null)} {rounded(counter.spentMicros, currency)},{' '}
+          {countryWords(counter.budget.country ?? null)} {sumOf(counter.spentMicros, currency)},{' '}
           {percent(counter.percent / 100)}
           {counter.isExhausted && ', exhausted'}
         </small>
@@ -193,9 +193,14 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
         {withTimes(usedUpWords(status) ?? state)}
       </Badge>
       {forecastMicros !== null && state !== 'exhausted' && (
-        <small class="nowrap">forecast {rounded(forecastMicros, currency)}</small>
+        <small class="nowrap">forecast {sumOf(forecastMicros, currency)}</small>
       )}
-      {state === 'exhausted' && <small>{isStopping ? 'SMS are rejected' : 'SMS are sent'}</small>}
+      {state === 'exhausted' && (
+        <small>
+          {isStopping ? 'SMS are rejected' : 'SMS are sent'}
+          {status.remainingMicros > 0 && ': less is left than a message costs'}
+        </small>
+      )}
       {!budget.stops && <small>only alerts</small>}
       {isLifted && (
         <small>
@@ -246,9 +251,14 @@ function BudgetBar({ status }: { status: BudgetStatus }) {
   )
 }
 
-/** With two decimals, in one line. What is spent of a budget is rounded down and what is left up, as the percentage is. */
-function rounded(micros: Micros, currency: string, round = Math.round): string {
-  return formatMicros(round(micros / 1e4) * 1e4, currency).replace(' ', '\u00a0')
+/** In one line. */
+function sumOf(micros: Micros, currency: string): string {
+  return sumWords(micros, currency).replace(' ', '\u00a0')
+}
+
+/** Of the shown sum. */
+function leftOf({ budget: { amountMicros, currency }, spentMicros }: BudgetStatus): string {
+  return formatMicros(Math.max(0, amountMicros - shownMicros(spentMicros)), currency)
 }
 
 const mostRows = 20
@@ -274,7 +284,7 @@ function Spending({ title, spending, nameOf }: SpendingProps) {
           .slice(0, mostRows)
           .map(({ name, currency, micros }) => [
             <bdi class="breaks">{name}</bdi>,
-            rounded(micros, currency),
+            sumOf(micros, currency),
             percent(micros / Math.max(1, totals.get(currency) ?? 0)),
           ])}
         empty="No SMS."
@@ -290,10 +300,11 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
   const sums = spendBy(spending, ({ at }) => String(at))
   const microsOf = (at: number, currency: string) =>
     sums.find((sum) => sum.name === String(at) && sum.currency === currency)?.micros ?? 0
-  const lines = totals.slice(0, 2).map(({ currency }, line) => ({
+  const lines = totals.slice(0, 2).map(({ micros, currency }, line) => ({
     label: currency,
+    sum: sumWords(micros, currency).split(' ')[0],
     kind: line === 0 ? ('area' as const) : ('gold' as const),
-    values: days.map((at) => microsOf(at, currency) / 1e6),
+    values: days.map((at) => shownMicros(microsOf(at, currency)) / 1e6),
     rows: logUrl('deliveries', { channel: 'SMS' }),
   }))
   const [from, last] = [days[0], days.at(-1)].map((at = 0) => dayOf(at))
@@ -309,7 +320,7 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
       <p class="sum">
         {totals.length === 0
           ? 'Nothing'
-          : totals.map(({ micros, currency }) => rounded(micros, currency)).join(' and ')}
+          : totals.map(({ micros, currency }) => sumOf(micros, currency)).join(' and ')}
       </p>
       {days.length > 1 && totals.length > 0 && (
         <>
@@ -322,7 +333,7 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
               columns={['Day', ...lines.map(({ label }) => end(label))]}
               rows={days
                 .toReversed()
-                .map((at) => [dayOf(at), ...lines.map(({ label }) => rounded(microsOf(at, label), label))])}
+                .map((at) => [dayOf(at), ...lines.map(({ label }) => sumOf(microsOf(at, label), label))])}
               empty=""
             />
           </details>

@@ -114,6 +114,8 @@ interface ChartData {
     readonly label: string
     readonly kind: Line[1]
     readonly values: readonly number[]
+    /** Default: that of the values. */
+    readonly sum?: string | undefined
     readonly rows: string
   }[]
   readonly before?: readonly number[] | undefined
@@ -129,7 +131,9 @@ interface ChartFigureProps {
 
 /** Without script it is a legend with sums. Below it is a table with the same figures. */
 export function ChartFigure({ id, caption, data, before }: ChartFigureProps) {
-  const all = before && data.before ? [{ label: before, kind: 'before', values: data.before }] : []
+  const all =
+    before && data.before ? [{ label: before, kind: 'before', values: data.before, sum: undefined }] : []
+  const sumOf = (values: readonly number[]) => count(values.reduce((sum, value) => sum + value, 0))
   const [failures = [], counts = []] = [true, false].map((isBad) =>
     data.lines.filter(({ kind }) => (kind === 'bad') === isBad).map(({ values }) => values),
   )
@@ -138,11 +142,11 @@ export function ChartFigure({ id, caption, data, before }: ChartFigureProps) {
     <figure id={`chart-${id}`} data-chart={JSON.stringify({ ...data, tops })}>
       <figcaption class="sr-only">{caption}. The table below has the same figures.</figcaption>
       <ul class="legend">
-        {[...data.lines, ...all].map(({ label, kind, values }) => (
+        {[...data.lines, ...all].map(({ label, kind, values, sum = sumOf(values) }) => (
           <li key={label} class={kind}>
             {label}{' '}
-            <span class="num" data-legend>
-              {count(values.reduce((sum, value) => sum + value, 0))}
+            <span class="num" data-legend={sum}>
+              {sum}
             </span>
           </li>
         ))}

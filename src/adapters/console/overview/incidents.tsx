@@ -14,7 +14,7 @@ import {
   type Words,
 } from '../../../domain/health/incidents.ts'
 import type { Problem, See } from '../../../domain/health/problem.ts'
-import { formatMicros } from '../../../domain/money/amounts.ts'
+import { sumWords } from '../../../domain/money/amounts.ts'
 import { guardBlock } from '../../../domain/operator/guard.ts'
 import { incidentAcknowledge, incidentSet } from '../../../domain/operator/incidents.ts'
 import type { IncidentThresholds } from '../../../domain/policy/policy-store.ts'
@@ -140,7 +140,7 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
           </a>
         )}
         {costs.map(({ micros, currency }) => (
-          <span key={currency}>{formatMicros(Math.round(micros / 1e4) * 1e4, currency)}</span>
+          <span key={currency}>{sumWords(micros, currency)}</span>
         ))}
       </p>
       <div class="actions">
