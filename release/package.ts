@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join } from 'node:path'
 import packageJson from '../package.json'
 
-// Builds the npm package: the client and its test helpers, as JavaScript with types, without the server.
+// Builds the npm package: the client, its functions for better-auth and its test helpers, as JavaScript with types, without the server.
 
 const root = join(import.meta.dir, '..')
 
@@ -14,10 +14,14 @@ const manifest = {
   type: 'module',
   exports: {
     './client': { types: './client.d.ts', default: './client.js' },
+    './better-auth': { types: './better-auth.d.ts', default: './better-auth.js' },
     './testing': { types: './testing.d.ts', default: './testing.js' },
   },
   files: ['*.js', '*.d.ts'],
   sideEffects: false,
+  // Of `otpost/better-auth` alone.
+  peerDependencies: { 'better-auth': '^1.7.0' },
+  peerDependenciesMeta: { 'better-auth': { optional: true } },
   // From 20.19, `require` loads ES modules.
   engines: { node: '>=20.19' },
 }

@@ -48,6 +48,7 @@ beforeAll(async () => {
       ...{ noUncheckedIndexedAccess: true, skipLibCheck: false },
       ...{ typeRoots: [join(root, 'node_modules/@types')], types: ['node'] },
     },
+    include: ['*.ts'],
   })
   complaints = await run([process.execPath, join(root, 'node_modules/typescript/bin/tsc')], folder.path, {
     end: 'any',
@@ -176,17 +177,22 @@ test.each<[string, (text: string) => string]>([
   await expect(contract(changed)).rejects.toThrow()
 })
 
-test('the package holds the client and the helpers for tests, with their types, and needs no other package', () => {
+test('the package has all entries with their types, and is installed without another package', () => {
   const names = [...packed.matchAll(/^packed \S+ (\S+)$/gm)].map(([, name]) => name)
-  const modules = ['client', 'contract', 'events', 'testing'].flatMap((name) => [
+  const modules = ['better-auth', 'client', 'contract', 'events', 'testing'].flatMap((name) => [
     `${name}.js`,
     `${name}.d.ts`,
   ])
   expect(names.sort()).toEqual(['README.md', 'package.json', ...modules].sort())
-  const { version, dependencies, peerDependencies } = JSON.parse(
+  const { version, dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
     readFileSync(here('npm/package.json'), 'utf8'),
   )
-  expect({ version, dependencies, peerDependencies }).toEqual({ version: packageJson.version } as never)
+  expect({ version, dependencies, peerDependencies, peerDependenciesMeta }).toEqual({
+    version: packageJson.version,
+    dependencies: undefined,
+    peerDependencies: { 'better-auth': expect.any(String) },
+    peerDependenciesMeta: { 'better-auth': { optional: true } },
+  })
   expect(readdirSync(here('node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['otpost'])
 })
 

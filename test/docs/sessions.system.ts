@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { assemblePackage } from '../../release/package.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -174,6 +176,15 @@ describe.skipIf(!Bun.which('curl'))('curl sessions (need curl)', () => {
     ).toEqual([])
   })
 
+  test('docs/better-auth.md leads to a user with a code of the demo', async () => {
+    expect(
+      await problemsOf('docs/better-auth.md', 5, {
+        'http://127.0.0.1:3000': demo.origin,
+        'http://localhost:3001': await startBetterAuth(demo),
+      }),
+    ).toEqual([])
+  })
+
   test('docs/integration.md has the answers of a sandbox', async () => {
     const { url, apiKey, appId } = sandbox
     expect(
@@ -259,6 +270,38 @@ test.skipIf(!Bun.which('curl'))('docs/dlt.md leads to a registered message', asy
     'x-kannel-meta-data': '?smpp?PE_ID=1101456324675322134&TEMPLATE_ID=1107457532145798767',
   })
 })
+
+/** Starts the application of docs/better-auth.md on a free port, with the package as npm installs it. Resolves to its URL. */
+async function startBetterAuth({ origin, folder }: Awaited<ReturnType<typeof startDemo>>): Promise<string> {
+  const modules = join(folder, 'data/auth/node_modules')
+  await assemblePackage(join(modules, 'otpost'))
+  symlinkSync(join(import.meta.dir, '../../node_modules/better-auth'), join(modules, 'better-auth'))
+  const port = await freePort()
+  const [sample] = pageAt('docs/better-auth.md').samples.filter(({ language }) => language === 'ts')
+  const code = (sample?.code ?? '').replaceAll('3001', port).replace('http://127.0.0.1:3000', origin)
+  const program = join(folder, 'data/auth/server.mjs')
+  writeFileSync(program, code)
+  const apiKey = readFileSync(join(folder, 'data/demo.apikey'), 'utf8').trim()
+  const child = Bun.spawn([Bun.which('node') ?? process.execPath, program], {
+    env: programEnv({ OTPOST_API_KEY: apiKey }),
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  ending.defer(async () => {
+    child.kill()
+    await child.exited
+  })
+  const { value = new Uint8Array() } = await child.stdout.getReader().read()
+  expect(new TextDecoder().decode(value)).toContain(`http://localhost:${port}`)
+  return `http://localhost:${port}`
+}
+
+async function freePort(): Promise<string> {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  const port = String(server.port)
+  await server.stop(true)
+  return port
+}
 
 /** Starts the demo in its own folder. Resolves to its URL. */
 async function startDemo(): Promise<{ readonly origin: string; readonly folder: string }> {
