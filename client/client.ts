@@ -73,8 +73,12 @@ export {
 export interface ClientOptions {
   /** The URL of the server, such as `https://otpost.example.com`, with the path if a proxy adds one. */
   readonly url: string | URL
-  readonly appId: string
-  /** The API key of appId. Use it only on a server, never in a web page or a mobile app. */
+  /**
+   * Required if the key is one of the server's APP_CREDENTIALS. Without it, the client sends the key as `Authorization: Bearer`,
+   * and the server finds the app by the key.
+   */
+  readonly appId?: string | undefined
+  /** The API key of the app. Use it only on a server, never in a web page or a mobile app. */
   readonly apiKey: string
   /** The default brand. */
   readonly brandId?: string
@@ -174,7 +178,7 @@ export interface NoAnswer {
 }
 
 /**
- * An answer that this client does not know: a page of a proxy, a redirect (which is never followed, since the body holds
+ * An answer that this client does not know: a page of a proxy, a redirect (which is never followed, since the request has
  * the API key), or a code that a newer server has.
  */
 export interface UnexpectedAnswer {
@@ -300,11 +304,12 @@ export function createClient<Own extends OwnTemplates = NoTemplates>(
     const limitMs = timeoutOf(timeoutMs) ?? defaultTimeoutMs(recipientsOf(request))
     const policy = retryOf(client.retry, retry)
     const key = keyOf(method, request, idempotencyKey)
+    const headers = headersOf(client, method, key)
     const send = client.fetch ?? globalFetch
     const wait = client.wait ?? pause
     let leftMs = policy.maxWaitMs
     for (let attempt = 1; ; attempt++) {
-      const result = resultOf(method, await exchange(send, url, body, key, limitMs, signal))
+      const result = resultOf(method, await exchange(send, url, body, headers, limitMs, signal))
       const isLast = result.success || attempt >= policy.maxAttempts
       const isSafe = key !== undefined || isReading(method)
       const delayMs =
@@ -363,7 +368,24 @@ function bodyOf(
   if (method === 'requestAccess') return JSON.stringify(request)
   const { brandId: own, variables } = request as { brandId?: unknown; variables?: { businessName?: unknown } }
   const brand = own ?? (variables?.businessName ? undefined : brandId)
-  return JSON.stringify({ ...request, brandId: brand, appId, apiKey })
+  return JSON.stringify({
+    ...request,
+    brandId: brand,
+    appId,
+    apiKey: appId === undefined ? undefined : apiKey,
+  })
+}
+
+function headersOf(
+  { appId, apiKey }: ClientOptions,
+  method: keyof Results,
+  key: string | undefined,
+): Record<string, string> {
+  const isOpen = operations[method].verb === 'GET' || method === 'requestAccess'
+  return {
+    ...(key === undefined ? {} : { 'idempotency-key': key }),
+    ...(appId !== undefined || isOpen ? {} : { authorization: `Bearer ${apiKey}` }),
+  }
 }
 
 /** Whether a call changes nothing. */
@@ -500,7 +522,7 @@ async function exchange(
   fetch: NonNullable<ClientOptions['fetch']>,
   url: string,
   body: string | undefined,
-  idempotencyKey: string | undefined,
+  more: Readonly<Record<string, string>>,
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Answer | NoAnswer> {
@@ -520,7 +542,7 @@ async function exchange(
         accept: 'application/json',
         'user-agent': `otpost-client/${version}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+        ...more,
       },
       ...(body === undefined ? {} : { body }),
       // Not `error`, which some edge runtimes refuse.

@@ -5,7 +5,9 @@ import { operations } from '../../client/contract.ts'
 import packageJson from '../../package.json'
 import { longestDeliveryMs } from '../../src/domain/delivery/delivery.ts'
 import { longestNotifyMs } from '../../src/domain/notify/notify.ts'
+import { issueApp } from '../../src/domain/operator/apps.ts'
 import { createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 type Method = keyof OtpostClient
@@ -162,6 +164,33 @@ describe('a result', () => {
     expect(outbox.map(({ brandId }) => brandId)).toEqual(['acme', 'bikes', 'acme', 'bikes'])
     expect(bodies.every(({ appId, apiKey }) => appId === 'shop' && apiKey === credentials.apiKey)).toBe(true)
   })
+})
+
+test('without an appId, a call has the key in a header and no credentials in its body', async () => {
+  const app = await createTestApp()
+  const { key } = await issueApp(app.app.context.acting(tester), 'mobile')
+  const headers: (string | null)[] = []
+  const fetch: ClientOptions['fetch'] = async (url, init) => {
+    headers.push(new Headers(init.headers).get('authorization'))
+    return app.app.handle(new Request(url, init))
+  }
+  const { client } = clientOf(app, { appId: undefined, apiKey: key, fetch })
+  const sent = await call(client, 'send', { phone, appId: 'other', apiKey: 'other' })
+  expect(sent).toMatchObject({ success: true })
+  const otp = await app.lastCode('12025550143')
+  expect(await client.verify({ phone, otp })).toMatchObject({ success: true })
+  expect(await client.notify({ channel: 'EMAIL', to: [email], subject: 'Hi', html: 'Hi' })).toMatchObject({
+    success: true,
+  })
+  expect(await client.messageStatus({ messageRequestId: requestId })).toMatchObject({ error: 'not_found' })
+  expect(headers).toEqual(Array(4).fill(`Bearer ${key}`))
+  headers.length = 0
+  await client.catalog()
+  await client.brands()
+  await call(client, 'requestAccess', {})
+  await clientOf(app, { fetch }).client.send({ phone })
+  expect(headers).toEqual([null, null, null, null])
+  await app.close()
 })
 
 describe('a call without credentials', () => {
@@ -787,8 +816,9 @@ test('no failure contains the API key, the code or the recipient', async () => {
     async (_, init) => new Response(String(init.body), { status: 500 }),
     async (_, init) => Response.json({ success: false, echo: init.body }, { status: 500 }),
   ]
-  for (const fetch of failing) {
-    const { client } = clientThatGets(() => Response.error(), { fetch })
+  const choices = failing.flatMap((fetch) => [{ fetch }, { fetch, appId: undefined }])
+  for (const options of choices) {
+    const { client } = clientThatGets(() => Response.error(), options)
     const result = await client.verify({ phone, otp: '135790' })
     expect(result.success).toBe(false)
     expect(told(result)).toEqual([])

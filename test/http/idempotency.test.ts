@@ -129,7 +129,7 @@ describe('a repeated request', () => {
     expect(verdict(await post('/notify', { ...mail, brandId: 'acme' }, 'fault'))).toBe('200')
   })
 
-  test('is one with the same JSON, with another API key and order of fields', async () => {
+  test('is one with the same JSON, with another API key, order of fields and place of credentials', async () => {
     await start()
     const acting = app.app.context.acting(tester)
     const { key } = await issueApp(acting, 'site')
@@ -149,6 +149,12 @@ describe('a repeated request', () => {
     const answer = await post('/notify', first)
     expect(verdict(answer)).toBe('200')
     expectReplay(await post('/notify', again), answer)
+    const { apiKey: _, appId: __, ...bare } = again
+    for (const authorization of [`Bearer ${key}`, `Basic ${btoa(`site:${second}`)}`]) {
+      const headers = { 'content-type': 'application/json', 'idempotency-key': 'key-1', authorization }
+      for (const body of [bare, { ...bare, appId: 'site' }])
+        expectReplay(await app.request('POST', '/notify', { headers, body: JSON.stringify(body) }), answer)
+    }
     for (const other of [
       { ...again, data: { ...data, a: 'e' } },
       { ...again, reference: 'x' },

@@ -275,7 +275,6 @@ function Start({ call, origin }: { call: ApiCall | undefined; origin: string }) 
           title="sh"
           text={[
             `export OTPOST_URL=${origin}`,
-            'export OTPOST_APP_ID=shop',
             'export OTPOST_API_KEY=otp_live_…',
             'export OTPOST_BRAND_ID=acme',
           ].join('\n')}
