@@ -370,7 +370,7 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     // The key is new for this demo.
     const keyFile = join(folder.path, 'data', 'demo.apikey')
     const key = readFileSync(keyFile, 'utf8').trim()
-    expect(welcome).toContain(`"apiKey":"${key}"`)
+    expect(welcome).toContain(` -u 'demo:${key}' `)
     expect(statSync(keyFile).mode & 0o777).toBe(0o600)
 
     // The app is one like others, for the commands with the printed DATABASE_URL.
@@ -384,14 +384,14 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     await app('rotate', 'demo')
     expect(await stop()).toEqual([0, ''])
     const again = await start()
-    expect(again.welcome).toContain(`"apiKey":"${key}"`)
+    expect(again.welcome).toContain(`demo:${key}`)
     await app('revoke', 'demo')
     expect(await again.stop()).toEqual([0, ''])
     rmSync(join(folder.path, 'data', 'demo.db'))
     for (let round = 0; round < 2; round++) {
       const third = await start()
       const { apiKey } = demoIn(join(folder.path, 'data'))
-      expect(third.welcome).toContain(`"apiKey":"${apiKey}"`)
+      expect(third.welcome).toContain(`demo:${apiKey}`)
       expect(apiKey).not.toBe(key)
       const { stdout } = await otpost(['app', 'list', '--json'], { DATABASE_URL })
       expect(JSON.parse(stdout)).toMatchObject([{ appId: 'demo', revokedAt: null }])

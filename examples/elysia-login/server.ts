@@ -9,7 +9,6 @@ import { codePage, contactPage, homePage, type Notice, plainPage, style } from '
 
 const otpost = createClient({
   url: required('OTPOST_URL'),
-  appId: required('OTPOST_APP_ID'),
   apiKey: required('OTPOST_API_KEY'),
   brandId: required('OTPOST_BRAND_ID'),
   // A visitor is waiting, so the page shows how long to wait instead.

@@ -11,7 +11,6 @@ import { codePage, contactPage, homePage, plainPage, style } from './pages.mjs'
 
 const otpost = createClient({
   url: required('OTPOST_URL'),
-  appId: required('OTPOST_APP_ID'),
   apiKey: required('OTPOST_API_KEY'),
   brandId: required('OTPOST_BRAND_ID'),
   // A visitor is waiting, so the page shows how long to wait instead.

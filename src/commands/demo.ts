@@ -87,8 +87,8 @@ export async function showDemo({ context }: App, listen: () => URL, demo: Demo, 
 
 function welcome(url: URL, linkToken: string, demo: Demo, program: string): string {
   const base = url.origin
-  const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
-  const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`
+  const post = (path: string) =>
+    `curl -s -u '${demo.appId}:${demo.apiKey}' ${base}${path} -H 'content-type: application/json' -d`
   return `
 otpost is running in demo mode. All messages go to its outbox.
 
@@ -100,11 +100,11 @@ otpost is running in demo mode. All messages go to its outbox.
 
 Send a code, read it from the outbox, and verify it:
 
-  ${post('/otp/send')} '{${credentials},"phone":"+1 202 555 0143"}'
+  ${post('/otp/send')} '{"brandId":"${demo.brandId}","phone":"+1 202 555 0143"}'
 
   CODE=$(curl -s '${base}/outbox/messages?to=12025550143&wait=10' | grep -o '[0-9]\\{6\\} is your' | tail -1 | cut -c1-6); echo "$CODE"
 
-  ${post('/otp/verify')} '{${credentials},"phone":"+1 202 555 0143","otp":"'"$CODE"'"}'
+  ${post('/otp/verify')} '{"brandId":"${demo.brandId}","phone":"+1 202 555 0143","otp":"'"$CODE"'"}'
 
 As on a server, the SMS pumping guard denies codes of which too many are not verified, with 429. In another terminal:
 

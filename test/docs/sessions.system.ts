@@ -191,7 +191,7 @@ describe.skipIf(!Bun.which('curl'))('curl sessions (need curl)', () => {
       await problemsOf('docs/integration.md', 3, {
         'http://127.0.0.1:41234': url,
         otp_sandbox_key: apiKey,
-        '"appId":"sandbox"': `"appId":"${appId}"`,
+        'sandbox:': `${appId}:`,
       }),
     ).toEqual([])
   })

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { TestOtpost } from '../../client/testing.ts'
-import { createTestApp, credentials, otherThan } from '../support/app.ts'
+import { issueApp } from '../../src/domain/operator/apps.ts'
+import { createTestApp, otherThan } from '../support/app.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+import { tester } from '../support/operator.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { copyOf } from './copy.ts'
 import { alertOf, Visitor } from './visitor.ts'
@@ -191,8 +193,8 @@ for (const { name: kind, title, isRun, start } of examples)
         await web.stop(true)
         await guarded.close()
       })
-      const { appId, apiKey } = credentials
-      const app = { OTPOST_APP_ID: appId, OTPOST_API_KEY: apiKey, OTPOST_BRAND_ID: 'acme' }
+      const { key } = await issueApp(guarded.app.context.acting(tester), 'site')
+      const app = { OTPOST_API_KEY: key, OTPOST_BRAND_ID: 'acme' }
       const site = await start({ ...app, OTPOST_URL: web.url.origin })
 
       const [known, stranger] = ['447400123400', '447400123401'] as const
