@@ -45,6 +45,14 @@ test.each([
     '21610',
     'twilio 21610: The phone number cannot receive this SMS. https://www.twilio.com/docs/api/errors/21610',
   ],
+  ...['30003', 'twilio 30003', ' Twilio 30003'].map((text) => [
+    text,
+    'twilio 30003: The phone number cannot receive this SMS. https://www.twilio.com/docs/api/errors/30003',
+  ]),
+  [
+    'vonage 9',
+    'vonage status 9: The provider rejects the account. https://developer.vonage.com/messaging/sms/guides/troubleshooting-sms',
+  ],
   ['20003', 'twilio 20003: The provider rejects the account. https://www.twilio.com/docs/api/errors/20003'],
   [
     'status 9',

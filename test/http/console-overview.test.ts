@@ -157,7 +157,8 @@ describe('the overview', () => {
 interface BrowserTimes {
   readonly ago: typeof ago
   readonly upcoming: typeof upcoming
-  timesIn(zone: string): { full(at: number): string }
+  difference(ms: number): string
+  timesIn(zone: string): { full(at: number): string; readonly name: string }
 }
 
 test('the overview has incidents with links to more, and notes', () => {
@@ -271,5 +272,16 @@ describe('formatting', () => {
     expect(inZone('Europe/Berlin', Date.UTC(2026, 6, 1, 22))).toBe('2026-07-02 00:00:00 UTC+2')
     expect(inZone('Asia/Kolkata', now)).toBe('2026-03-01 18:00:00 UTC+5:30')
     expect(inZone('America/New_York', Date.UTC(2026, 2, 1, 4))).toBe('2026-02-28 23:00:00 UTC-5')
+    expect(['Asia/Calcutta', 'Europe/Berlin', 'Etc/UTC'].map((zone) => browser.timesIn(zone).name)).toEqual([
+      'Asia/Kolkata',
+      'Europe/Berlin',
+      'UTC',
+    ])
+    expect([45_000, 28_790_000, 28_799_000, 19_800_000].map((ms) => browser.difference(ms))).toEqual([
+      '45 s',
+      '8 h',
+      '8 h',
+      '5 h 30 min',
+    ])
   })
 })

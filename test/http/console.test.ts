@@ -1391,6 +1391,10 @@ describe('an operator', () => {
       return { status, location: headers.get('location'), html, links }
     }
 
+    test('without effect of the direction of the text on the page around it', async () => {
+      expect((await search('\u202egpj.exe')).html).toContain('<bdi>\u202egpj.exe</bdi>')
+    })
+
     test('by request ID, recipient, reference and message ID, without the recipient in a URL', async () => {
       await openWith(testProvider('one', () => ({ kind: 'accepted', providerMessageId: 'SM7' })))
       const { body } = await app.post('/otp/send', { phone: '12025550143', reference: 'Order 7' })
@@ -1528,6 +1532,19 @@ describe('an operator', () => {
     ])
     await failing.close()
     await receiver.stop()
+  })
+
+  test.each([
+    ['from=zzz', true],
+    ['from=2026-01-01T10:00Z&until=zzz', true],
+    ['from=2030-01-01T10:00Z', true],
+    ['from=2026-01-01T10:00Z&until=2026-01-01T09:00Z', true],
+    ['from=2026-01-01T10:00Z&until=2026-01-01T11:00Z', false],
+    ['from=2026-01-01T10:00Z&until=', false],
+    ['from=&until=', false],
+  ])('sees whether there are figures of the time %s', async (query, isUnknown) => {
+    const { html } = await visitor.get(`/admin?${query}`)
+    expect(html.includes('There are no figures of the time in this URL')).toBe(isUnknown)
   })
 
   test('sees that an IP address repeatedly fails authentication', async () => {

@@ -71,6 +71,7 @@ test.each([
   [{ lastRequestAt: now + 31_000, databaseAheadMs: 0 }, ['clock: 31 s in the future']],
   [{ lastRequestAt: null, databaseAheadMs: -60_000 }, ['database clock: 1 min behind']],
   [{ lastRequestAt: null, databaseAheadMs: 60_000 }, ['database clock: 1 min ahead of']],
+  [{ lastRequestAt: null, databaseAheadMs: 8 * 3_600_000 - 3 }, ['database clock: 8 h ahead of']],
 ])('%j: %j', (facts, expected) => {
   const found = clockProblems(facts, now).map(
     ({ what, text }) => `${what}: ${/\d+ \w+ (in the future|behind|ahead of)/.exec(text)?.[0]}`,

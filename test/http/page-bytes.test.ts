@@ -133,9 +133,18 @@ describe('styles and scripts', () => {
     }
   })
 
+  test('and CSV files are compressed', async () => {
+    for (const file of ['deliveries', 'calls', 'audit']) {
+      const { isCompressed, text, bytes } = await load(`/admin/${file}.csv`)
+      expect(isCompressed).toBe(true)
+      expect(text).toMatch(/^[a-z_]*(?:,[a-z_]*)+\r\n.*\r\n$/s)
+      if (file === 'calls') expect(bytes).toBeLessThan(text.length / 3)
+    }
+  })
+
   test('and pages are not compressed for clients that do not accept it', async () => {
     for (const encoding of ['identity', 'br', 'gzip;q=0']) {
-      for (const path of ['/admin', '/admin/console.js', '/docs']) {
+      for (const path of ['/admin', '/admin/console.js', '/docs', '/admin/calls.csv']) {
         const { isCompressed, headers } = await load(path, { 'accept-encoding': encoding })
         expect([isCompressed, headers.get('vary')]).toEqual([false, 'accept-encoding'])
       }

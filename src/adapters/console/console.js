@@ -3,7 +3,7 @@
 // Confirmation dialogs, times in fields, and live pages. The pages work without it.
 
 import { announce, element, find, localTimes, setClock, showTimes } from '/admin/page.js'
-import { duration } from '/admin/times.js'
+import { difference } from '/admin/times.js'
 
 const retryMs = 3_000
 const fullMs = 30_000
@@ -345,7 +345,7 @@ function clockAheadMs() {
 const clockAhead = clockAheadMs()
 if (clockAhead !== null && Math.abs(clockAhead) > clocksMs) {
   const direction = clockAhead > 0 ? 'ahead of' : 'behind'
-  const words = `The clock of your browser is ${duration(Math.abs(clockAhead))} ${direction} the clock of the server. Times on these pages are by the server, so check both clocks.`
+  const words = `The clock of your browser is ${difference(Math.abs(clockAhead))} ${direction} the clock of the server. Times on these pages are by the server, so check both clocks.`
   document.getElementById('content')?.prepend(element('p', { class: 'notice warn', role: 'status' }, [words]))
 }
 const focus = document.querySelector('[data-focus]')

@@ -13,10 +13,14 @@ export function acceptsGzip({ headers }: Request): boolean {
  * to requests that they cause.
  */
 export async function compressed(request: Request, response: Response): Promise<Response> {
-  if (!/^(?:text\/html|application\/json)/.test(response.headers.get('content-type') ?? '')) return response
+  const type = response.headers.get('content-type') ?? ''
+  if (!/^(?:text\/(?:html|csv)|application\/json)/.test(type)) return response
   const { status, headers } = response
   headers.append('vary', 'accept-encoding')
   if (!acceptsGzip(request)) return response
   headers.set('content-encoding', 'gzip')
+  // A file can be long, and is read as the client takes it.
+  if (type.startsWith('text/csv') && response.body)
+    return new Response(response.body.pipeThrough(new CompressionStream('gzip')), { status, headers })
   return new Response(await gzipped(await response.bytes()), { status, headers })
 }

@@ -31,6 +31,23 @@ export function duration(ms) {
   return `${Math.floor(ms / dayMs)} d`
 }
 
+/** Of two clocks, which may differ by the offset of a time zone: hours have minutes. @param {number} ms */
+export function difference(ms) {
+  const hours = Math.floor(Math.round(ms / minuteMs) / 60)
+  const rest = Math.round(ms / minuteMs) % 60
+  return hours < 1 || ms > 2 * dayMs ? duration(ms) : `${hours} h${rest === 0 ? '' : ` ${rest} min`}`
+}
+
+/** Names that browsers keep although the cities have others. @type {Record<string, string>} */
+const renamed = {
+  'Asia/Calcutta': 'Asia/Kolkata',
+  'Asia/Katmandu': 'Asia/Kathmandu',
+  'Asia/Rangoon': 'Asia/Yangon',
+  'Asia/Saigon': 'Asia/Ho_Chi_Minh',
+  'Europe/Kiev': 'Europe/Kyiv',
+  'Etc/UTC': 'UTC',
+}
+
 /**
  * Formats times of one time zone as words.ts formats UTC.
  *
@@ -57,7 +74,8 @@ export function timesIn(timeZone) {
       zone: (part.timeZoneName ?? '').replace(/^GMT(?:\+0$)?/, 'UTC'),
     }
   }
-  const name = format.resolvedOptions().timeZone.replace(/^Etc\/UTC$/, 'UTC')
+  const known = format.resolvedOptions().timeZone
+  const name = renamed[known] ?? known
   return {
     name,
     isUtc: name === 'UTC',

@@ -50,12 +50,24 @@ const codes = wordTable<Meaning>({
   unknown: '20500',
 })
 
+/** Of delivery reports. */
+const reportCodes = wordTable<Meaning>({
+  recipient: '30003 30004 30005 30006',
+  content: '30007 30010 30018 30019 30024 30032 30034 30038',
+  account: '30002',
+  retryable: '30001 30017 30022 30023 30027',
+  unknown: '30008 30036 30410',
+})
+
 /** REST API 2010-04-01. The account decides on redaction: without the feature, its parameter is an error. */
 export const twilio: SmsProviderSpec = {
   name: 'twilio',
   routes: ['plain'],
   settings: twilioSettings,
-  codes: { meanings: codes, page: (code) => `https://www.twilio.com/docs/api/errors/${code}` },
+  codes: {
+    meanings: new Map([...codes, ...reportCodes]),
+    page: (code) => `https://www.twilio.com/docs/api/errors/${code}`,
+  },
   configure(settings) {
     const why = 'the SMS provider twilio needs it'
     const account = settings.required(twilioSettings.TWILIO_ACCOUNT_SID, why)

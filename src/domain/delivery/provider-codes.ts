@@ -31,7 +31,7 @@ const meanings: Readonly<Record<Meaning, readonly [meaning: string, remedy: stri
   unknown: ['The message may or may not have been sent.', 'Check the log of the provider for that time.'],
 }
 
-/** @param text as the log or the provider has it, such as `21610`, `status 9` or `err 633` */
+/** @param text as the log or the provider has it, also after the provider: `21610`, `status 9`, `err 633`, `twilio 30003` */
 export function explainedCodes(
   text: string,
   providers: ReadonlyMap<string, ProviderCodes>,
@@ -39,7 +39,11 @@ export function explainedCodes(
   const given = text.trim().toLowerCase()
   const ofProviders = [...providers].flatMap(([provider, { meanings: known, prefix = '', page }]) =>
     [...known]
-      .filter(([code]) => [code, prefix + code].some((each) => each.toLowerCase() === given))
+      .filter(([code]) =>
+        [code, prefix + code, `${provider} ${code}`, `${provider} ${prefix}${code}`].some(
+          (each) => each.toLowerCase() === given,
+        ),
+      )
       .map(([code, kind]): ExplainedCode => {
         const [meaning, remedy] = meanings[kind]
         return { provider, code: prefix + code, meaning, remedy, page: page?.(code) }

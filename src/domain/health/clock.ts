@@ -27,7 +27,7 @@ export function clockProblems({ lastRequestAt, databaseAheadMs = 0 }: ClockFacts
     Math.abs(databaseAheadMs) > clockLimitsMs.warn &&
       warn(
         'database clock',
-        `The database clock is ${duration(Math.abs(databaseAheadMs))} ${databaseAheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine. Codes and limits use the database clock, signatures the clock of this machine.`,
+        `The database clock is ${duration(Math.round(Math.abs(databaseAheadMs) / 1000) * 1000)} ${databaseAheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine. Codes and limits use the database clock, signatures the clock of this machine.`,
         'Synchronize both clocks over the network.',
       ),
   )

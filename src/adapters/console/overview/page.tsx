@@ -23,7 +23,17 @@ import {
 import type { LimitName } from '../../../domain/request/limit-names.ts'
 import { Badge, ExactTime, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionsBeside } from '../action-form.tsx'
-import { actions, Card, consolePage, end, FormLink, LiveBar, Table, withPlus } from '../components.tsx'
+import {
+  actions,
+  Card,
+  consolePage,
+  end,
+  FormLink,
+  LiveBar,
+  Notice,
+  Table,
+  withPlus,
+} from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { testPath } from '../test-send/page.tsx'
 import { Chart } from './chart.tsx'
@@ -57,13 +67,22 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
       actions: (
         <>
           {statistics.until >= pageContext.now && <LiveBar />}
-          <RangeNav range={statistics} isUnknown={isUnknown} now={pageContext.now} />
+          <RangeNav range={statistics} now={pageContext.now} />
         </>
       ),
       scripts: ['charts.js'],
       styles: ['uplot.css'],
     },
-    <OverviewLive now={pageContext.now} {...model} />,
+    <>
+      {isUnknown && (
+        <Notice tone="warn">
+          There are no figures of the time in this URL, so these are of the last 24 hours. A time is in the
+          past, starts before it ends, and is in UTC, such as{' '}
+          <code>from=2026-11-26T08:00Z&until=2026-11-26T09:00Z</code>.
+        </Notice>
+      )}
+      <OverviewLive now={pageContext.now} {...model} />
+    </>,
   )
 }
 

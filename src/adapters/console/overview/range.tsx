@@ -28,13 +28,11 @@ export function around({ from, until }: Span): Span {
 
 interface RangeProps {
   readonly range: Range
-  /** The URL has a time of which there are no figures. */
-  readonly isUnknown: boolean
   readonly now: number
 }
 
 /** Chooses the time of the page. charts.js does so too. */
-export function RangeNav({ range, isUnknown, now }: RangeProps) {
+export function RangeNav({ range, now }: RangeProps) {
   const { period, from, until } = range
   const length = until - from
   const label = (text: string) => (
@@ -71,16 +69,11 @@ export function RangeNav({ range, isUnknown, now }: RangeProps) {
           </a>
         ))}
       </nav>
-      <details class="range" open={isUnknown}>
+      <details class="range">
         <summary class="button plain small">Choose times</summary>
         <form method="get" action="/admin" class="form" autocomplete="off">
           <Field label={label('From')} name="from" isTime value={timeText(from).slice(0, 16)} />
           <Field label={label('Until')} name="until" isTime value={timeText(until).slice(0, 16)} />
-          {isUnknown && (
-            <p class="trouble">
-              There are no figures of that time. It must start before it ends, in the past.
-            </p>
-          )}
           <p class="buttons">
             <Button kind="primary">Show</Button>
           </p>

@@ -16,8 +16,10 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const { searchParams: query } = url
     const period = periods.find((known) => known === query.get('period')) ?? 'day'
     const { now } = pageContext
-    const [from, until = now] = [timeIn(query.get('from') ?? ''), timeIn(query.get('until') ?? '')]
-    const range = from === undefined ? undefined : rangeBetween(from, until, now)
+    const asked = ['from', 'until'].map((name) => query.get(name) || undefined)
+    const [from, until] = asked.map((text) => timeIn(text))
+    const isRead = from !== undefined && (until !== undefined || asked[1] === undefined)
+    const range = isRead ? rangeBetween(from, until ?? now, now) : undefined
     const [databaseError, freeBytes, lastRequestAt, facts] = await Promise.all([
       ports.databaseTrouble(true).then((error) => error ?? null),
       ports.stats.files().then(
@@ -35,7 +37,7 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const databaseOutage = ports.databaseOutage()
     const server = { databaseError, databaseOutage, freeBytes, lostRequests, limited, clock }
     const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
-    const isUnknown = !range && (query.has('from') || query.has('until'))
+    const isUnknown = !range && asked.some((text) => text !== undefined)
     const history = await readHistory(ports, statistics, now)
     const known = { ...facts, server }
     const { incidents, notes } = incidentsOf(known)

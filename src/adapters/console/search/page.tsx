@@ -29,7 +29,13 @@ export function searchPage(pageContext: PageContext, model: SearchModel): string
       Requests before <ExactTime at={since} /> were not searched by reference and message ID.
     </p>
   )
-  const title = isKey ? 'Results for an API key' : `Results for ${query}`
+  const title = isKey ? (
+    'Results for an API key'
+  ) : (
+    <>
+      Results for <bdi>{query}</bdi>
+    </>
+  )
   return consolePage(
     pageContext,
     { title: 'Search', section: null, query },
@@ -37,7 +43,7 @@ export function searchPage(pageContext: PageContext, model: SearchModel): string
       <Card title={title} class="search-results">
         {hits.length > 0 && (
           <Table
-            caption={title}
+            caption="Results"
             columns={['Found', 'Details', 'Time (UTC)']}
             rows={hits.map(({ title, detail, href, at }) => [
               <a href={href}>{title}</a>,
@@ -55,7 +61,11 @@ export function searchPage(pageContext: PageContext, model: SearchModel): string
         {isKey && <p role="alert">No app has this API key. If it was of another server, revoke it there.</p>}
         {query !== '' && (
           <p role="alert">
-            Nothing was found for <strong>{query}</strong>.
+            Nothing was found for{' '}
+            <strong>
+              <bdi>{query}</bdi>
+            </strong>
+            .
           </p>
         )}
         <p>The search covers:</p>
