@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { Argument, type Command, Option } from 'commander'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
-import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
+import { InvalidInput } from '../domain/ground/operator-error.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Field, Written } from '../domain/operator/fields.ts'
@@ -15,6 +14,7 @@ import {
   confirmOption,
   dryRunOption,
   type Env,
+  fileText,
   nothingChanged,
   print,
   several,
@@ -48,7 +48,7 @@ export function actionCommand(
   show: (said: Said) => void | Promise<void> = printed,
 ): void {
   const command = groupCommand(program, action.group).command(action.verb).description(action.does)
-  const fields = Object.entries(action.fields)
+  const fields = Object.entries(action.fields).filter(([, { hasNoOption }]) => !hasNoOption)
   for (const [name, field] of fields) addField(command, name, field)
   if (action.canAsk) command.addOption(confirmOption())
   if (action.hasDryRun) command.addOption(dryRunOption())
@@ -59,12 +59,16 @@ export function actionCommand(
       (argument, index) => [argument.name(), command.args[index]] as const,
     )
     const written = new Map<string, Written>([...Object.entries(options), ...given])
-    const entered = Object.fromEntries(
-      fields.map(([name, field]) => {
-        const value = written.get(attributeOf(name, field))
-        return [name, field.isFile && typeof value === 'string' ? textOf(value) : value]
-      }),
-    )
+    const entered: Record<string, Written> = {}
+    const fromInput: string[] = []
+    for (const [name, field] of fields) {
+      const value = written.get(attributeOf(name, field))
+      const isText = field.isFile && typeof value === 'string'
+      if (isText && value === '-') fromInput.push(spelling(name, field).replace(/ .*/, ''))
+      if (fromInput.length > 1)
+        throw new InvalidInput(`Only one of ${fromInput.join(' and ')} can be standard input.`)
+      entered[name] = isText ? await fileText(value, field.isFile === 'long') : value
+    }
     for (const [name, field] of fields) requireValid(name, field, entered[name])
     action.read(entered)
     await withContext(env, async (context, config) => {
@@ -99,19 +103,8 @@ function requireValid(name: string, field: Field, written: Written): void {
   }
 }
 
-/** @throws OperatorError */
-function textOf(file: string): string {
-  try {
-    return new TextDecoder().decode(readFileSync(file))
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new OperatorError(`${file} cannot be read${code}.`)
-  }
-}
-
 function addField(command: Command, name: string, field: Field): void {
-  const { help, choices, kind, isRequired, byDefault, off, hasNoOption } = field
-  if (hasNoOption) return
+  const { help, choices, kind, isRequired, byDefault, off } = field
   const as = spelling(name, field)
   if (!as.startsWith('-')) {
     command.addArgument(withChoices(new Argument(as, help), choices))

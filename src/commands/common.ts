@@ -294,8 +294,12 @@ function isoInstant(text: string): number {
 
 const maxBytes = 100_000
 
-/** Of a file, or `-` for standard input. Without BOM and the newline with which editors end a file. @throws OperatorError */
-export async function fileText(file: string): Promise<string> {
+/**
+ * Of a file, or `-` for standard input. Without BOM and the newline with which editors end a file.
+ * @param isLong it may be long, and is checked line by line
+ * @throws OperatorError
+ */
+export async function fileText(file: string, isLong = false): Promise<string> {
   const name = file === '-' ? 'Standard input' : file
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -303,9 +307,9 @@ export async function fileText(file: string): Promise<string> {
     for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes > maxBytes) throw new OperatorError(`${name} has more than ${maxBytes} bytes.`)
+      if (!isLong && bytes > maxBytes) throw new OperatorError(`${name} has more than ${maxBytes} bytes.`)
     }
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    const text = new TextDecoder('utf-8', { fatal: !isLong }).decode(Buffer.concat(chunks))
     return text.replace(/\r?\n$/, '')
   } catch (error) {
     if (error instanceof OperatorError) throw error

@@ -6,9 +6,9 @@ import { counted } from '../domain/ground/format.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { requiredBrand } from '../domain/operator/brands.ts'
-import { readVariable, setText } from '../domain/operator/texts.ts'
+import { textGroup, textRow } from '../domain/operator/texts.ts'
 import type { Brands } from '../domain/texts/brand.ts'
-import type { BrandText, DeclaredVariable } from '../domain/texts/brand-texts.ts'
+import type { BrandText } from '../domain/texts/brand-texts.ts'
 import {
   compareRegistered,
   type DltBrand,
@@ -23,65 +23,16 @@ import {
 } from '../domain/texts/dlt.ts'
 import type { PreviewSettings } from '../domain/texts/preview.ts'
 import type { SmsContent } from '../domain/texts/sms.ts'
+import { groupCommand } from './actions.ts'
 import { adviceWords } from './advice.ts'
-import {
-  commandActor,
-  complain,
-  type Env,
-  exit,
-  fileText,
-  isoTime,
-  list,
-  listOfPairs,
-  print,
-  printTable,
-  several,
-  withContext,
-} from './common.ts'
+import { complain, type Env, exit, fileText, listOfPairs, print, printTable, withContext } from './common.ts'
 import { draftMeaning, valueMeaning, valuesIn } from './test-send.ts'
 
 const slugMeaning = 'the brandId'
 const keyMeaning = 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY'
 
 export function textCommands(program: Command, env: Env): void {
-  const text = program
-    .command('text')
-    .description("store and test a brand's own texts, in place of the built-in ones and for new templates")
-  targeted(text, 'set', 'store a text; a running server sends it from the next request on')
-    .requiredOption('--file <file>', 'the text, in UTF-8; - for standard input')
-    .option(
-      '--var <name:type:max>',
-      `a variable of a new template: its type is text, number, date, datetime or url; max is the greatest length, or the greatest number; ${several}; replaces all earlier variables`,
-      list,
-    )
-    .option('--subject <subject>', 'the subject of the e-mail')
-    .option('--html <file>', 'the HTML of the e-mail, in UTF-8; by default, otpost builds it from the text')
-    .option('--draft', 'store a draft beside the published text; text publish sends it')
-    .addHelpText(
-      'after',
-      `
-A placeholder is {{name}}. Texts of codes have {{otp}} once, and may have {{businessName}}, {{minutes}} and, in
-LOGIN_OTP_WITH_ID, {{loginId}}. Other texts have {{businessName}} and the variables of their template.
-docs/texts.md has an example of each.`,
-    )
-    .action((slug: string, key: string, options: SetOptions) =>
-      withContext(env, async (context) => {
-        const { file, html, subject, draft, var: variables } = options
-        if (file === '-' && html === '-') {
-          throw new InvalidInput('Only one of --file and --html can be standard input.')
-        }
-        const given = {
-          ...targetOf(slug, key, options),
-          text: await fileText(file),
-          html: html === undefined ? null : await fileText(html),
-          subject,
-          variables: variables?.map(readVariable),
-        }
-        const actor = await commandActor(env)
-        const stored = await setText(context.acting(actor), given, draft ? 'draft' : undefined)
-        print(JSON.stringify(textRow(stored.brandSlug, stored.text, stored.variables)))
-      }),
-    )
+  const text = groupCommand(program, textGroup)
   text
     .command('list')
     .description("list a brand's own texts")
@@ -283,14 +234,6 @@ interface PreviewOptions extends TargetOptions {
   value?: readonly string[]
 }
 
-interface SetOptions extends TargetOptions {
-  file: string
-  var?: readonly string[]
-  subject?: string
-  html?: string
-  draft?: true
-}
-
 function targeted(text: Command, name: string, description: string): Command {
   return text
     .command(name)
@@ -301,10 +244,6 @@ function targeted(text: Command, name: string, description: string): Command {
     .option('--email', 'the e-mail of a code, instead of the SMS')
 }
 
-function targetOf(brand: string, key: string, { lang, email }: TargetOptions) {
-  return { brand, key, lang, channel: email ? ('EMAIL' as const) : ('SMS' as const) }
-}
-
 async function textRows(brands: Brands, slug: string, areDrafts = false) {
   const brand = await requiredBrand(brands, slug)
   const { all, variables, drafts } = brand.texts
@@ -312,11 +251,6 @@ async function textRows(brands: Brands, slug: string, areDrafts = false) {
   return areDrafts
     ? drafts.map(({ variables: own, ...draft }) => textRow(brand.slug, draft, own ?? declared(draft)))
     : all.map((text) => textRow(brand.slug, text, declared(text)))
-}
-
-function textRow(brandId: string, text: BrandText, variables: readonly DeclaredVariable[]) {
-  const { templateKey, channel, lang, version, updatedAt, ...parts } = text
-  return { brandId, templateKey, channel, lang, version, updatedAt: isoTime(updatedAt), ...parts, variables }
 }
 
 function excerpt(text: string): string {

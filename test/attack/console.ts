@@ -55,9 +55,8 @@ export const consoleAttacks: readonly Attack[] = [
     behindProxy,
     async (target, check) => {
       const parts = { lang: 'en', subject: 'Code', text: '{{otp}}', html: leakingHtml }
-      const mailText = { ...parts, channel: 'EMAIL' as const }
       const visitor = await administrator(target)
-      const form = { ...mailText, templateKey: 'LOGIN_OTP', version: '0' }
+      const form = { ...parts, email: '1', key: 'LOGIN_OTP', version: '0' }
       const { status } = await visitor.post('/admin/brands/acme/texts', form)
       check(status === 409, `the console: ${status}`)
       const folder = temporaryFolder()

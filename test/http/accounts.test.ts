@@ -395,12 +395,12 @@ describe('a sensitive step', () => {
   })
 
   const path = '/admin/brands/acme/texts'
-  const text = { channel: 'SMS', lang: 'en', version: '0', text: '{{otp}}' }
+  const text = { lang: 'en', version: '0', text: '{{otp}}' }
   const rows: readonly (readonly [string, string, Readonly<Record<string, string>>, boolean])[] = [
-    ['a text of codes', path, { ...text, templateKey: 'LOGIN_OTP' }, true],
-    ['a text of codes in an e-mail', path, { ...text, templateKey: ' LOGIN_OTP', channel: 'EMAIL' }, true],
+    ['a text of codes', path, { ...text, key: 'LOGIN_OTP' }, true],
+    ['a text of codes in an e-mail', path, { ...text, key: ' LOGIN_OTP', email: '1' }, true],
     ['the removal of a text of codes', `${path}/remove`, { key: 'LOGIN_OTP', lang: 'en' }, true],
-    ['another text', path, { ...text, templateKey: 'ORDER_PLACED', text: 'Thanks' }, false],
+    ['another text', path, { ...text, key: 'ORDER_PLACED', text: 'Thanks' }, false],
     ['a rule that allows', '/admin/destinations', { rule: 'GB', action: 'allow' }, true],
     ['a rule that blocks', '/admin/destinations', { rule: 'GB', action: 'block' }, false],
     ['the removal of a rule', '/admin/destinations/remove', { rule: 'GB' }, true],

@@ -258,6 +258,21 @@ const rows: Readonly<Record<string, Row>> = {
     entered: { name: 'outbox' },
     wrong: [[{ name: 'acme-sms' }, 'acme-sms is not paused.', 1]],
   },
+  'text set': {
+    entered: {
+      slug: 'acme',
+      key: 'TABLE_READY',
+      lang: 'HI',
+      text: 'Hi {{guest}},\nit is {{at}}',
+      variables: ['guest:text:30', 'at:datetime:40'],
+    },
+    wrong: [
+      [{ slug: 'ghost' }, 'Brand ghost does not exist.', 1],
+      [{ lang: '-' }, 'The language must be a BCP 47 tag', 2],
+      [{ text: '{{name}}' }, 'must not have the placeholder {{name}}', 1],
+      [{ variables: ['guest:words:30'] }, 'must be name:type:max', 2],
+    ],
+  },
   'text publish': {
     prepare: () => draft(),
     entered: { slug: 'acme', key: 'LOGIN_OTP', lang: 'HI' },
@@ -441,7 +456,7 @@ function fileOf(text: Written): string {
 function wordsOf({ name, fields }: Action<ActionPorts>, entered: Entered): readonly string[] {
   const options = Object.entries(fields).flatMap(([field, { as = '', isFile, hasNoOption }]) => {
     if (hasNoOption) return []
-    const written = isFile ? fileOf(entered[field]) : entered[field]
+    const written = isFile && field in entered ? fileOf(entered[field]) : entered[field]
     if (typeof written === 'boolean') return written === as.startsWith('--no-') ? [] : [as]
     const texts = [written ?? []].flat()
     const [long = ''] = as.split(' ')
@@ -648,12 +663,12 @@ const whoMayDoWhat = {
     'price import',
   ],
   'operator, confirmed for some values': [
-    '/admin/brands/:slug/texts',
     'destination set',
     'guard mode',
     'text publish',
     'text remove',
     'text restore',
+    'text set',
   ],
   operator: [
     '/admin/destinations/edit',

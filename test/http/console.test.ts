@@ -955,14 +955,23 @@ describe('an operator', () => {
     expect((await visitor.get(editor)).html).toContain('{{minutes}} मिनट')
 
     const typed = 'कोड {{otp}},\r\n{{minutes}} <मिनट> {{businessName}} '
-    const preview = await visitor.post(`${path}/preview`, { ...target, text: typed, 'var.otp': '111222' })
+    const preview = await visitor.post(`${path}/preview`, {
+      key: 'LOGIN_OTP',
+      lang: 'hi',
+      text: typed,
+      'var.otp': '111222',
+    })
     expect(preview.html).toContain('कोड <mark>111222</mark>,\n5 &lt;मिनट> Acme ')
     expect(preview.html).toContain('UCS-2')
-    const unknown = await visitor.post(`${path}/preview`, { ...target, text: '{{otp}} {{name}}' })
+    const unknown = await visitor.post(`${path}/preview`, {
+      key: 'LOGIN_OTP',
+      lang: 'hi',
+      text: '{{otp}} {{name}}',
+    })
     expect(unknown.html).toContain('must not have the placeholder {{name}}')
 
     const save = (text: string, version: number) =>
-      visitor.post(path, { ...target, version: String(version), text })
+      visitor.post(path, { key: 'LOGIN_OTP', lang: 'hi', version: String(version), text })
     expect((await save('no code', 0)).status).toBe(409)
     expect((await save(typed, 0)).headers.get('location')).toBe(editor)
     expect(await stored()).toMatchObject({ text: typed.replace('\r', ''), version: 1 })
@@ -986,7 +995,13 @@ describe('an operator', () => {
     const [, updatedAt = ''] = /name="updatedAt" value="(\d+)"/.exec(html) ?? []
     expect((await save('{{otp}} third', 0)).status).toBe(303)
     expect((await save('{{otp}} fourth', 1)).status).toBe(303)
-    const stale = await visitor.post(path, { ...target, version: '2', updatedAt, text: '{{otp}} stale' })
+    const stale = await visitor.post(path, {
+      key: 'LOGIN_OTP',
+      lang: 'hi',
+      version: '2',
+      updatedAt,
+      text: '{{otp}} stale',
+    })
     expect([stale.status, (await stored())?.text]).toEqual([409, '{{otp}} fourth'])
     expect(stale.html).toContain('version 2 replaced an earlier one')
     // HTML drops the first line break of a textarea.
@@ -998,7 +1013,7 @@ describe('an operator', () => {
   })
 
   test('writes a draft, which only a test message has, compares it, publishes it, and restores the text before', async () => {
-    const target = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en' } as const
+    const of = { slug: 'acme', key: 'LOGIN_OTP', lang: 'en' }
     const path = '/admin/brands/acme/texts'
     const editor = `${path}/LOGIN_OTP/sms/en`
     const sent = async () => {
@@ -1007,11 +1022,18 @@ describe('an operator', () => {
       return (await app.outbox('12025550143')).at(-1)?.text
     }
     const save = (text: string, version: number, how = {}) =>
-      visitor.post(path, { ...target, version: String(version), text, ...how })
+      visitor.post(path, {
+        key: 'LOGIN_OTP',
+        lang: 'en',
+        removesDraft: '1',
+        version: String(version),
+        text,
+        ...how,
+      })
     await visitor.get(editor)
     expect((await save('{{otp}} is the code.', 0)).status).toBe(303)
-    expect((await save('no code', 1, { how: 'draft' })).status).toBe(409)
-    expect((await save('{{otp}} is your code.', 1, { how: 'draft' })).headers.get('location')).toBe(editor)
+    expect((await save('no code', 1, { draft: '1' })).status).toBe(409)
+    expect((await save('{{otp}} is your code.', 1, { draft: '1' })).headers.get('location')).toBe(editor)
     expect(await sent()).toMatch(/^\d{6} is the code\.$/)
 
     const { html } = await visitor.get(editor)
@@ -1033,16 +1055,15 @@ describe('an operator', () => {
     }
 
     // Another operator publishes a text, so the draft is of an earlier one.
-    const of = { slug: 'acme', key: 'LOGIN_OTP', lang: 'en' }
     const by = app.app.context.acting(tester)
-    await setText(by, { ...target, brand: 'acme', key: 'LOGIN_OTP', text: '{{otp}}: code.' })
+    await setText(by, { channel: 'SMS', lang: 'en', brand: 'acme', key: 'LOGIN_OTP', text: '{{otp}}: code.' })
     const stale = await visitor.post(`${path}/draft`, { action: 'publish', ...of })
     expect([stale.status, stale.html]).toEqual([
       409,
       expect.stringContaining('The draft replaces version 1, but version 2 is published now.'),
     ])
     await visitor.get(editor)
-    expect((await save('{{otp}} is your code.', 2, { how: 'draft' })).status).toBe(303)
+    expect((await save('{{otp}} is your code.', 2, { draft: '1' })).status).toBe(303)
     expect((await visitor.post(`${path}/draft`, { action: 'publish', ...of })).headers.get('location')).toBe(
       editor,
     )
@@ -1072,7 +1093,7 @@ describe('an operator', () => {
     }
     await app.app.context.eventLog.flush()
     const later = await signedIn(app)
-    const asked = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en', text: `{{otp}} ${'x'.repeat(200)}` }
+    const asked = { key: 'LOGIN_OTP', lang: 'en', text: `{{otp}} ${'x'.repeat(200)}` }
     const { html } = await later.post('/admin/brands/acme/texts/preview', asked)
     expect(html).toContain(
       '1 segment now, 2 with this text. With the 3 SMS of LOGIN_OTP in the last 30 days: 3 more segments, about 0.02 EUR more.',
@@ -1083,10 +1104,9 @@ describe('an operator', () => {
     await visitor.get('/admin/brands/acme')
     const path = '/admin/brands/acme/texts'
     const first = {
-      isNew: '1',
+      mustBeNew: '1',
       version: '0',
-      templateKey: 'TABLE_READY',
-      channel: 'SMS',
+      key: 'TABLE_READY',
       lang: 'en',
       variables: 'guest:text:30\r\n\r\n at:datetime:40',
       text: 'Hi {{guest}}, your table at {{businessName}} is ready at {{at}}.',
@@ -1101,12 +1121,12 @@ describe('an operator', () => {
     )
     const { html } = await visitor.get(`${path}/TABLE_READY/sms/de`)
     expect(html).toContain('guest:text:30\nat:datetime:40</textarea>')
-    const { isNew: _, ...rest } = first
+    const { mustBeNew: _, ...rest } = first
     const second = { ...rest, lang: 'de', variables: 'guest:text:20', text: 'Hallo {{guest}}' }
     expect((await visitor.post(path, second)).html).toContain('do not fit the text in en')
     expect((await visitor.post(path, { ...second, variables: rest.variables })).status).toBe(303)
     // An operator who does not change the variables does not undo the change of another one.
-    const opened = { ...rest, version: '1', was: first.variables, text: 'Hi {{guest}}' }
+    const opened = { ...rest, version: '1', seenVariables: first.variables, text: 'Hi {{guest}}' }
     const changed = { ...rest, lang: 'de', version: '1', variables: 'guest:text:40\nat:datetime:40' }
     expect((await visitor.post(path, changed)).status).toBe(303)
     expect((await visitor.post(path, { ...opened, text: '' })).html).toContain(

@@ -2,7 +2,6 @@ import type { Role } from '../../domain/accounts/accounts.ts'
 import type { Action } from '../../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../../domain/operator/actions.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
-import { isOtpKey } from '../../domain/texts/otp-texts.ts'
 import { field, linesOf, shownIn } from './form-fields.ts'
 
 /** Who may submit a form. */
@@ -18,10 +17,6 @@ const viewer: FormAccess = { role: 'viewer', isSensitive: never }
 const ownSignIn: FormAccess = { role: 'viewer', isSensitive: always }
 const operator: FormAccess = { role: 'operator', isSensitive: never }
 const sensitive: FormAccess = { role: 'operator', isSensitive: always }
-const ifOfCode: FormAccess = {
-  role: 'operator',
-  isSensitive: (form) => isOtpKey(field(form, 'templateKey')) && form.get('how') !== 'draft',
-}
 
 /** The forms that no action declares. */
 export const codeForms = {
@@ -35,7 +30,6 @@ export const codeForms = {
   '/admin/account/recovery-codes': ownSignIn,
   '/admin/account/passkey': ownSignIn,
   '/admin/account/passkey/remove': ownSignIn,
-  '/admin/brands/:slug/texts': ifOfCode,
   '/admin/brands/:slug/texts/preview': viewer,
   '/admin/brands/:slug/texts/mail': viewer,
   '/admin/destinations/edit': operator,

@@ -27,7 +27,6 @@ const watch = (tryout, form, isFirst) => {
     const fields = new URLSearchParams()
     for (const [name, value] of unlocked(form, () => new FormData(form)))
       if (typeof value === 'string') fields.append(name, value)
-    if (tryout.dataset.preview) fields.set('templateKey', tryout.dataset.preview)
     for (const input of values?.querySelectorAll('input') ?? []) fields.set(input.name, input.value)
     try {
       const { signal } = pending
@@ -114,7 +113,7 @@ if (form instanceof HTMLFormElement && unsaved instanceof HTMLElement) {
     (field) => field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement,
   )
   const given = (/** @type {string} */ name) => new FormData(form).get(name) ?? ''
-  const place = ['otpost text', form.action, ...['templateKey', 'channel', 'lang'].map(given)].join(' ')
+  const place = ['otpost text', form.action, ...['key', 'email', 'lang'].map(given)].join(' ')
   const values = () => JSON.stringify(fields.map(({ value }) => value))
   const stored = values()
   const submitted = sessionStorage.getItem('otpost submitted')

@@ -4,7 +4,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, upcoming, utc } from '../../domain/ground/format.ts'
-import { canonicalTag, directionOf } from '../../domain/ground/languages.ts'
+import { directionOf } from '../../domain/ground/languages.ts'
 import { dayMs } from '../../domain/ground/time.ts'
 import type { PageFiles } from './static.ts'
 import { shellWord } from './words.ts'
@@ -192,7 +192,7 @@ export function Field(props: FieldProps) {
     autocapitalize: isCode ? ('none' as const) : undefined,
     spellcheck: isCode ? false : undefined,
     lang,
-    dir: lang && canonicalTag(lang) ? directionOf(lang) : undefined,
+    dir: lang ? directionOf(lang) : undefined,
   }
   return (
     <div class="field">

@@ -37,6 +37,8 @@ export function canonicalTag(lang: string): string | undefined {
 
 const longestTag = 64
 
+export const wrongTag = 'The language must be a BCP 47 tag, such as hi or pt-BR.'
+
 /**
  * The tags whose text is used, in order: each exact tag and its base language, the brand's, English (design D47).
  * @param lang as `readLang` returns it
@@ -51,7 +53,8 @@ const onlyEnglish = ['en']
 
 /** @param tag in canonical form */
 export function directionOf(tag: string): 'ltr' | 'rtl' {
-  return rightToLeft.has(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr'
+  const script = canonicalTag(tag) && new Intl.Locale(tag).maximize().script
+  return rightToLeft.has(script ?? '') ? 'rtl' : 'ltr'
 }
 
 /** Scripts in use, by ISO 15924. */

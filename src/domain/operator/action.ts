@@ -1,5 +1,6 @@
 import type { Role } from '../accounts/accounts.ts'
 import type { Advice } from '../ground/advice.ts'
+import { InvalidInput } from '../ground/operator-error.ts'
 import { dryRunOf, type StoredPorts } from './dry-run.ts'
 import type { Entered, Fields, InputOf } from './fields.ts'
 
@@ -123,8 +124,14 @@ export function action<Ports, All extends Fields, Result>(
     canAsk: asks !== undefined,
     hasDryRun: foretells !== undefined,
     confirmation: typeof isSensitive === 'boolean' ? (isSensitive ? 'yes' : 'no') : 'for some values',
-    isSensitive: (entered) =>
-      typeof isSensitive === 'boolean' ? isSensitive : isSensitive(inputOf(entered)),
+    isSensitive: (entered) => {
+      try {
+        return typeof isSensitive === 'boolean' ? isSensitive : isSensitive(inputOf(entered))
+      } catch (error) {
+        if (error instanceof InvalidInput) return true
+        throw error
+      }
+    },
     read: inputOf,
     perform: async (ports, entered, { confirm, isDryRun = false } = {}) => {
       const input = inputOf(entered)

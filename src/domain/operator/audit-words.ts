@@ -3,8 +3,6 @@ import { actions } from './actions.ts'
 
 /** The words of each action of the audit log: those that actions declare, and those that code writes. */
 export const auditWords: Readonly<Record<string, string>> = {
-  'text.set': 'Text set',
-  'text.drafted': 'Draft of a text stored',
   'message.tested': 'Test message sent',
   'review-number.used': 'Review number used',
   'request.approved': 'Request approved',

@@ -335,7 +335,7 @@ export const priceImport = action(priceGroup, 'import', {
       help: 'the CSV file with the header row prefix,currency,price or prefix,currency,price,provider',
       hint: 'Choose a file or paste its text: CSV with the header row `prefix,currency,price` or `prefix,currency,price,provider`.',
       placeholder: 'prefix,currency,price\n+44,EUR,0.04',
-      isFile: true,
+      isFile: 'long',
     }),
   },
   audit: { 'price.imported': 'Prices imported' },

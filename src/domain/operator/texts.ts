@@ -1,7 +1,7 @@
 import { advice, see } from '../ground/advice.ts'
 import type { AuditReader } from '../ground/audit.ts'
 import type { Channel } from '../ground/contact.ts'
-import { canonicalTag } from '../ground/languages.ts'
+import { canonicalTag, wrongTag } from '../ground/languages.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../texts/brand.ts'
 import {
@@ -22,7 +22,7 @@ import { declarationProblems, type TextBeforeCode, textLimits, textProblems } fr
 import { action, type Group } from './action.ts'
 import { noBrand } from './brands.ts'
 import { type ChangePorts, change, type Decision, differences, refuse } from './changes.ts'
-import { field, flag, type InputOf, optional, text } from './fields.ts'
+import { changeList, field, flag, type InputOf, optional, removable, text } from './fields.ts'
 import { textRecords, textVersions } from './text-versions.ts'
 
 export interface NewText extends Pick<TextTarget, 'channel'> {
@@ -42,6 +42,7 @@ export interface NewText extends Pick<TextTarget, 'channel'> {
   readonly html?: string | null | undefined
   /** Undefined: unchanged. */
   readonly variables?: readonly DeclaredVariable[] | undefined
+  readonly mustBeNew?: boolean | undefined
 }
 
 type TextPorts = ChangePorts & Pick<PreviewSettings, 'textBeforeCode'>
@@ -49,15 +50,17 @@ type TextPorts = ChangePorts & Pick<PreviewSettings, 'textBeforeCode'>
 /** `draft`: stored beside the published text. `over`: published, and a draft of it is deleted. Default: published, the draft stays. */
 type Storing = 'draft' | 'over'
 
-/** `text set` (design D47). @throws OperatorError */
+/** @throws OperatorError */
 export async function setText(
   ports: TextPorts,
   { brand: slug, key: templateKey, channel, lang, version, updatedAt, draftAt, variables, ...parts }: NewText,
   how?: Storing,
 ) {
-  const { subject = null, html = null } = parts
+  const { mustBeNew, subject = null, html = null } = parts
   const fields = { subject, text: withLineFeeds(parts.text), html: html && withLineFeeds(html) }
   return changeText(ports, { slug, key: templateKey, channel, lang }, (brand, target) => {
+    if (mustBeNew && (templateOf(templateKey) || ownTemplateKeys(brand).includes(templateKey)))
+      throw new OperatorError(`The template ${templateKey} already exists.`)
     const before = brand.texts.get(target)
     refuseOther(before, { version, updatedAt })
     const draft = brand.texts.draft(target)
@@ -185,6 +188,95 @@ function targetOf({ email, ...target }: TargetInput): Target {
 
 const isOfCode = ({ key }: TargetInput) => isOtpKey(key)
 
+const variablesWords = {
+  label: 'Variables',
+  as: '--var <name:type:max>',
+  help: 'a variable of a new template: its type is text, number, date, datetime or url; max is the greatest length, or the greatest number; replaces all earlier variables',
+}
+
+export const textSet = action(textGroup, 'set', {
+  role: 'operator',
+  isSensitive: (input) => isOfCode(input) && !input.draft,
+  does: 'store a text; a running server sends it from the next request on',
+  note: `A placeholder is {{name}}. Texts of codes have {{otp}} once, and may have {{businessName}}, {{minutes}} and, in
+LOGIN_OTP_WITH_ID, {{loginId}}. Other texts have {{businessName}} and the variables of their template.
+docs/texts.md has an example of each.`,
+  fields: {
+    ...targetFields,
+    key: field(text, {
+      label: 'Key',
+      help: 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY',
+    }),
+    text: field(text, {
+      label: 'Text',
+      as: '--file <file>',
+      help: 'the text, in UTF-8; - for standard input',
+      isFile: true,
+    }),
+    variables: changeList((words) => words.map(readVariable), { ...variablesWords, rows: 3 }),
+    subject: removable(text, {
+      label: 'Subject',
+      as: '--subject <subject>',
+      help: 'the subject of the e-mail',
+    }),
+    html: removable(text, {
+      label: 'HTML',
+      as: '--html <file>',
+      help: 'the HTML of the e-mail, in UTF-8; by default, otpost builds it from the text',
+      isFile: true,
+    }),
+    draft: flag({
+      label: 'Draft',
+      as: '--draft',
+      help: 'store a draft beside the published text; text publish sends it',
+    }),
+    ...seen('version', 'the version that it replaces; 0: none'),
+    ...seen('updatedAt', 'when that version was stored'),
+    ...seen('draftAt', 'when the draft was stored that it replaces; 0: none'),
+    seenVariables: changeList((words) => words.map(readVariable), {
+      ...variablesWords,
+      help: 'the variables that you have seen; the same as `variables`: they stay as they are',
+      hasNoOption: true,
+      rows: 3,
+    }),
+    mustBeNew: flag({ label: 'New', as: '', help: 'reject a template that exists', hasNoOption: true }),
+    removesDraft: flag({
+      label: 'Remove draft',
+      as: '',
+      help: 'delete the draft of the text',
+      hasNoOption: true,
+    }),
+  },
+  audit: { 'text.set': 'Text set', 'text.drafted': 'Draft of a text stored' },
+  form: { path: 'brands/{slug}/texts', page: 'brands/{slug}/texts/new' },
+  run: (ports: TextPorts, { slug: brand, email, draft, removesDraft, seenVariables, ...input }) => {
+    const isSame = JSON.stringify(input.variables) === JSON.stringify(seenVariables)
+    const variables = isSame ? undefined : input.variables
+    const channel = email ? 'EMAIL' : 'SMS'
+    const how = draft ? 'draft' : removesDraft ? 'over' : undefined
+    return setText(ports, { ...input, brand, channel, variables }, how)
+  },
+  said: ({ brandSlug, text, variables }, { draft }) => ({
+    text: draft
+      ? 'Saved the draft. otpost sends it after you publish it.'
+      : `Published version ${text.version}. Takes effect immediately.`,
+    row: textRow(brandSlug, text, variables),
+  }),
+})
+
+/** What the operator has seen of the text that they replace. */
+function seen<Name extends string>(name: Name, help: string) {
+  const words = { label: name, help, hasNoOption: true } as const
+  return { [name]: optional(Number, words) } as Record<Name, ReturnType<typeof optional<number>>>
+}
+
+/** As in JSON. */
+export function textRow(brandId: string, text: BrandText, variables: readonly DeclaredVariable[]) {
+  const { templateKey, channel, lang, version, updatedAt, ...parts } = text
+  const stored = new Date(updatedAt).toISOString()
+  return { brandId, templateKey, channel, lang, version, updatedAt: stored, ...parts, variables }
+}
+
 const draftForm = { path: 'brands/{slug}/texts/draft', page: 'brands/{slug}/texts' }
 
 export const textPublish = action(textGroup, 'publish', {
@@ -283,7 +375,7 @@ export interface RestorePorts extends TextPorts {
   readonly audit: AuditReader
 }
 
-export const textActions = [textPublish, textDiscard, textRestore, textRemove]
+export const textActions = [textSet, textPublish, textDiscard, textRestore, textRemove]
 
 function draftContent({ subject, text, html, variables }: BrandDraft): Content {
   return { subject, text, html, variables }
@@ -340,7 +432,7 @@ function aboutText({ templateKey, lang, channel, version }: BrandText) {
 export function tagOf(lang: string | undefined, brand: BrandWithTexts): string {
   const tag = lang === undefined ? brand.lang : canonicalTag(lang)
   if (tag !== undefined) return tag
-  throw new InvalidInput('The language must be a BCP 47 tag, such as hi or pt-BR.')
+  throw new InvalidInput(wrongTag)
 }
 
 function existingText(brand: BrandWithTexts, target: TextTarget): BrandText {

@@ -1,6 +1,6 @@
 import { type Body, textFault } from '../ground/body.ts'
 import { Failure } from '../ground/failures.ts'
-import { canonicalTag } from '../ground/languages.ts'
+import { canonicalTag, wrongTag } from '../ground/languages.ts'
 import type { Registration } from '../ground/providers.ts'
 import { lookalikeKey, scriptFault } from '../ground/words.ts'
 import { type AppScope, mayUseBrand } from '../limits/scope.ts'
@@ -199,7 +199,7 @@ export function brandProblems(brand: BrandWithTexts): string[] {
     problems.push(`The entity id must be ${registeredIdInWords}.`)
   }
   if (canonicalTag(brand.lang) !== brand.lang) {
-    problems.push('The language must be a BCP 47 tag, such as hi or pt-BR.')
+    problems.push(wrongTag)
   }
   if (brand.androidHash !== null && !/^[A-Za-z0-9+/]{11}$/.test(brand.androidHash)) {
     problems.push('The Android app hash must be 11 characters: letters, digits, + and /.')

@@ -1,3 +1,4 @@
+import { canonicalTag, wrongTag } from '../ground/languages.ts'
 import type { BrandWithTexts } from './brand.ts'
 import {
   type BrandText,
@@ -69,6 +70,7 @@ export function draftPreview(
   const stored = { templateKey, channel, lang, subject: subject || null, text, html: html || null }
   const problems = [
     ...(variables.length > 0 ? declarationProblems(templateKey, variables) : []),
+    ...(canonicalTag(lang) ? [] : [wrongTag]),
     ...textProblems(stored, variables, settings.textBeforeCode),
   ]
   const shown = withText(brand, { ...stored, version: 1, updatedAt: 0 }, variables)

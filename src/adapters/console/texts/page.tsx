@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string'
 import { actorName } from '../../../domain/ground/audit.ts'
 import type { Channel } from '../../../domain/ground/contact.ts'
 import { counted } from '../../../domain/ground/format.ts'
-import { canonicalTag, directionOf } from '../../../domain/ground/languages.ts'
+import { canonicalTag, directionOf, wrongTag } from '../../../domain/ground/languages.ts'
 import type { TextVersion } from '../../../domain/operator/text-versions.ts'
 import { inWords, textDiscard, textRemove, textRestore } from '../../../domain/operator/texts.ts'
 import type { BrandWithTexts } from '../../../domain/texts/brand.ts'
@@ -24,18 +24,7 @@ import {
 } from '../../../domain/texts/text-matrix.ts'
 import { Badge, Button, Field, FieldGroup, rich, Select, Time } from '../../pages/components.tsx'
 import { ActionButton } from '../action-form.tsx'
-import {
-  actions,
-  Card,
-  consolePage,
-  end,
-  Form,
-  FormLink,
-  Notice,
-  Problem,
-  Problems,
-  Table,
-} from '../components.tsx'
+import { actions, Card, consolePage, end, Form, FormLink, Notice, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 import { testPath } from '../test-send/page.tsx'
@@ -63,7 +52,6 @@ export interface TextModel {
   readonly reading: DraftReadingModel
   /** Newest first. */
   readonly versions: readonly TextVersion[]
-  readonly problems: readonly string[]
 }
 
 /** The text in the form, beside what is published. */
@@ -112,13 +100,7 @@ export function textsPage(
         title="Another language"
         hint={`Texts of codes are built in for ${otpLanguages.length} languages.`}
       >
-        <Problem
-          text={
-            asked === '' || canonicalTag(asked)
-              ? null
-              : 'The language must be a BCP 47 tag, such as hi or pt-BR.'
-          }
-        />
+        <Problem text={asked === '' || canonicalTag(asked) ? null : wrongTag} />
         <form method="get" action={path} class="form inline" autocomplete="off">
           <Select
             label="Language"
@@ -189,7 +171,7 @@ function StateLink({ brand, state }: { brand: BrandWithTexts; state: TextState }
 }
 
 export function textPage(pageContext: PageContext, model: TextModel): string {
-  const { brand, form, own, draft, builtIn, isNewTemplate, problems } = model
+  const { brand, form, own, draft, builtIn, isNewTemplate } = model
   const { templateKey, channel, lang } = form
   const isDisabled = builtIn === null && own !== null && !brand.notifyTemplates.includes(templateKey)
   return consolePage(
@@ -216,7 +198,6 @@ export function textPage(pageContext: PageContext, model: TextModel): string {
       scripts: ['preview.js'],
     },
     <>
-      <Problems list={problems} />
       {isDisabled && (
         <Notice tone="warn">
           Apps cannot use {templateKey} yet. <a href={pathOf(brand)}>Enable it for {brand.displayName}</a>
@@ -272,28 +253,30 @@ function Editor({ model }: { model: TextModel }) {
   const { brand, form, own, draft, builtIn, placeholders, isNewTemplate } = model
   const { templateKey, channel, lang } = form
   const isMail = channel === 'EMAIL'
-  const target = isNewTemplate ? { channel } : { templateKey, channel, lang }
-  const was = (brand.texts.variables.get(templateKey) ?? []).map(inWords).join('\n')
+  const target = isNewTemplate ? { mustBeNew: 'true' } : { key: templateKey, lang }
+  const seenVariables = (brand.texts.variables.get(templateKey) ?? []).map(inWords).join('\n')
   return (
     <Form
       action={textsPath(brand)}
       id="text"
       previewAt={`${textsPath(brand)}/preview`}
       hidden={{
+        slug: brand.slug,
         ...target,
+        ...(isMail && { email: 'true' }),
+        removesDraft: 'true',
         // A change of it by another operator is not overwritten.
         version: String(own?.version ?? 0),
         updatedAt: String(own?.updatedAt ?? ''),
-        was,
+        seenVariables,
         draftAt: String(draft?.updatedAt ?? 0),
-        ...(isNewTemplate && { isNew: '1' }),
       }}
     >
       {isNewTemplate && (
         <>
           <Field
             label="Key"
-            name="templateKey"
+            name="key"
             value={templateKey}
             required
             isCode
@@ -350,7 +333,7 @@ function Editor({ model }: { model: TextModel }) {
       </FieldGroup>
       <p class="hint" data-unsaved hidden role="status" />
       <p class="buttons">
-        <Button name="how" value="draft">
+        <Button name="draft" value="1">
           Save draft
         </Button>
         <Button kind="primary">Publish</Button>

@@ -3,16 +3,17 @@ import { canonicalTag } from '../../../domain/ground/languages.ts'
 import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { spendingSpan } from '../../../domain/money/spending.ts'
 import { costOfSegments } from '../../../domain/money/text-cost.ts'
+import type { Entered } from '../../../domain/operator/fields.ts'
 import { textRecords, textVersions } from '../../../domain/operator/text-versions.ts'
 import {
   inWords,
   readVariable,
-  setText,
   textDiscard,
   textPublish,
   textRestore,
+  textSet,
 } from '../../../domain/operator/texts.ts'
-import { type BrandWithTexts, ownTemplateKeys } from '../../../domain/texts/brand.ts'
+import type { BrandWithTexts } from '../../../domain/texts/brand.ts'
 import type { DeclaredVariable, TextTarget } from '../../../domain/texts/brand-texts.ts'
 import { builtInParts, draftPreview, type TextParts } from '../../../domain/texts/drafts.ts'
 import { templateIn } from '../../../domain/texts/notify-texts.ts'
@@ -23,9 +24,9 @@ import { textMatrix } from '../../../domain/texts/text-matrix.ts'
 import { placeholdersFor } from '../../../domain/texts/text-problems.ts'
 import { headersOf, mailPolicy } from '../../pages/static.ts'
 import { done, html } from '../answers.ts'
-import { field, linesOf } from '../form-fields.ts'
+import { enteredIn } from '../form-access.ts'
 import type { PageContext } from '../page-context.ts'
-import { orAgain, type PageHandler, type PageRequest } from '../page-handler.ts'
+import type { PageHandler, PageRequest } from '../page-handler.ts'
 import { textDifferences } from './difference.ts'
 import {
   type DraftReadingModel,
@@ -53,7 +54,7 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       return brand ? page(brand, pageRequest, pageContext) : missing(pageContext, 'Brand not found')
     }
 
-  for (const action of [textPublish, textDiscard, textRestore]) {
+  for (const action of [textSet, textPublish, textDiscard, textRestore]) {
     after(action, ({ text }, entered, { visit, params: { slug = '' } }) => {
       const { key, lang, email } = entered
       const channel = email ? 'EMAIL' : 'SMS'
@@ -70,8 +71,18 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
   get(
     `${path}/new`,
     ofBrand((brand, _, pageContext) => {
+      const { rejected } = pageContext
+      if (rejected?.action === textSet.name) {
+        const { values } = rejected
+        const form = formOf(values)
+        const isNewTemplate = values.mustBeNew === true || !canonicalTag(form.lang)
+        // Another operator may have changed the variables in another language.
+        const isSame = `${values.variables}` === `${values.seenVariables}`
+        const variables = isSame ? variablesOf(brand, form.templateKey) : form.variables
+        return editor(pageContext, brand, { ...form, variables }, isNewTemplate)
+      }
       const target = { templateKey: '', channel: 'SMS', lang: brand.lang } as const
-      return editor(pageContext, brand, { ...target, ...noText, variables: '' }, { isNewTemplate: true })
+      return editor(pageContext, brand, { ...target, ...noText, variables: '' }, true)
     }),
   )
   get(
@@ -84,56 +95,16 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
     }),
   )
   post(
-    path,
-    ofBrand((brand, { form, visit, by }, pageContext) => {
-      const typed = textAsked(form)
-      const { templateKey: key, channel, lang, subject, text, html: mailHtml } = typed
-      // Another operator may have changed the variables in another language.
-      const isSameVariables = typed.variables === linesOf(form, 'was').join('\n')
-      const asked = isSameVariables ? { ...typed, variables: variablesOf(brand, key) } : typed
-      const seen = {
-        version: Number(field(form, 'version')),
-        updatedAt: Number(form.get('updatedAt') ?? '') || undefined,
-        draftAt: form.has('draftAt') ? Number(form.get('draftAt')) : undefined,
-      }
-      const how = form.get('how') === 'draft' ? 'draft' : 'over'
-      const isNewTemplate = form.has('isNew')
-      const about = { brand: brand.slug, key, channel, lang, ...seen }
-      return orAgain(
-        async () => {
-          if (isNewTemplate && (templateOf(key) || ownTemplateKeys(brand).includes(key))) {
-            throw new OperatorError(`The template ${key} already exists.`)
-          }
-          const declared = !templateOf(key) && !isSameVariables
-          const given = {
-            ...about,
-            text,
-            subject: subject || null,
-            html: mailHtml || null,
-            ...(declared && { variables: linesOf(form, 'variables').map(readVariable) }),
-          }
-          const stored = await setText(by, given, how)
-          const words =
-            how === 'draft'
-              ? 'Saved the draft. otpost sends it after you publish it.'
-              : `Published version ${stored.text.version}. Takes effect immediately.`
-          return done(visit, textPath(brand, stored.text), words)
-        },
-        (problem) => editor(pageContext, brand, asked, { isNewTemplate, problems: problem.split('\n') }),
-      )
-    }),
-  )
-  post(
     `${path}/preview`,
     ofBrand(async (brand, { form }) => {
-      const asked = textAsked(form)
+      const asked = formOf(enteredIn(textSet, form))
       return html(draftFragment(await readingOf(brand, asked, sampleValues(form))))
     }),
   )
   post(
     `${path}/mail`,
     ofBrand((brand, { form }) => {
-      const { problems, mail } = previewFor(brand, textAsked(form), {})
+      const { problems, mail } = previewFor(brand, formOf(enteredIn(textSet, form)), {})
       const type = mail ? 'text/html' : 'text/plain'
       const headers = { ...headersOf(type, mailPolicy), 'cache-control': 'no-store' }
       return new Response(mail?.html ?? problems.join('\n'), { headers })
@@ -144,7 +115,7 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
     pageContext: PageContext,
     brand: BrandWithTexts,
     form: TextForm,
-    part: Partial<Pick<TextModel, 'isNewTemplate' | 'problems'>> = {},
+    isNewTemplate = false,
   ): Promise<Response> {
     const own = brand.texts.get(form)
     const model: TextModel = {
@@ -156,11 +127,9 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
       placeholders: [...placeholdersFor(form.templateKey, declaredIn(form)).keys()],
       reading: await readingOf(brand, form, {}),
       versions: textVersions(form, own, await textRecords(ports.audit, brand.slug)),
-      isNewTemplate: false,
-      problems: [],
-      ...part,
+      isNewTemplate,
     }
-    return html(textPage(pageContext, model), model.problems.length > 0 ? 409 : 200)
+    return html(textPage(pageContext, model))
   }
 
   function startingForm(brand: BrandWithTexts, target: TextTarget): TextForm {
@@ -188,7 +157,11 @@ export function textRoutes({ get, post, after, ports, settings, missing }: PageH
     const published = brand.texts.get(form) ?? builtInParts(form, settings)
     const later = preview.sms?.segments?.count
     const template = templateIn(brand, form.templateKey)
-    const sent = template && published && previewOf({ ...brand, lang: form.lang }, template, values, settings)
+    const sent =
+      template &&
+      published &&
+      preview.sms &&
+      previewOf({ ...brand, lang: form.lang }, template, values, settings)
     const now = sent?.segments?.count
     const isOther = later !== undefined && now !== undefined && now !== later
     const cost = isOther ? await costOf(brand, form.templateKey, { now, later }) : null
@@ -233,16 +206,18 @@ function targetIn(
   return { templateKey, channel, lang }
 }
 
-function textAsked(form: URLSearchParams): TextForm {
+/** What is entered for `text set`. */
+function formOf(entered: Entered): TextForm {
+  const written = (name: string) => [entered[name] ?? ''].flat().join('\n').replaceAll('\r\n', '\n')
   return {
-    templateKey: field(form, 'templateKey'),
-    channel: parseChannel(form.get('channel')) ?? 'SMS',
-    lang: field(form, 'lang'),
-    subject: field(form, 'subject'),
+    templateKey: written('key'),
+    channel: entered.email ? 'EMAIL' : 'SMS',
+    lang: written('lang'),
+    subject: written('subject'),
     // Sent as it is: carriers compare it with the registered text.
-    text: (form.get('text') ?? '').replaceAll('\r\n', '\n'),
-    html: (form.get('html') ?? '').replaceAll('\r\n', '\n'),
-    variables: linesOf(form, 'variables').join('\n'),
+    text: written('text'),
+    html: written('html'),
+    variables: written('variables'),
   }
 }
 
