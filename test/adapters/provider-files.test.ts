@@ -67,6 +67,7 @@ describe('a provider file', () => {
   test.each<[fault: string, file: unknown]>([
     ['extra is no key of the format', { ...file, extra: 1 }],
     ['send.retries is no key of the format', send({ retries: 3 })],
+    ['send.json must be an object or a list, without quotes around it', send({ json: '{}' })],
     ['docs is missing', { ...file, docs: undefined }],
     ['send.method must be one of POST, GET, PUT', send({ method: 'PATCH' })],
     ['provider is acme, but the file is acme-sms.json', { ...file, provider: 'acme' }],
@@ -126,6 +127,27 @@ describe('a provider file', () => {
     const page = readFileSync(join(import.meta.dir, '../../docs/providers/files.md'), 'utf8')
     const [, sample = ''] = /```json\n(.*?)```/s.exec(page) ?? []
     expect(check(JSON.parse(sample))).toEqual([])
+  })
+
+  test('has each difference of an example', () => {
+    const json = {
+      messages: [{ body: '{{text}}', to: ['{{to}}'] }],
+      from: '{{ACME_FROM}}',
+      x: '{{ACME_KEY}}',
+    }
+    const expected = { messages: [{ body: 'a', to: {} }, 1], from: 'OTPOST', y: [] }
+    const request = { ...vector.request, json: expected }
+    expect(check({ ...send({ json }), vectors: [{ ...vector, request }, wrong] }).slice(0, 5)).toEqual([
+      `vectors[0]: json.messages.0.body is ${JSON.stringify(message.text)}, expected "a"`,
+      'vectors[0]: json.messages.0.to.0 is "+447400123456", expected missing',
+      'vectors[0]: json.messages.1 is missing, expected 1',
+      'vectors[0]: json.x is "k", expected missing',
+      'vectors[0]: json.y is missing, expected []',
+    ])
+    const empty = { ...vector, request: { ...vector.request, json: [] } }
+    expect(check({ ...send({ json: {} }), vectors: [empty, wrong] })).toContain(
+      'vectors[0]: json is {}, expected []',
+    )
   })
 
   test('has all its faults at once', () => {

@@ -170,9 +170,19 @@ function requestFaults(expected: Vector['request'], made: FileRequest): readonly
       value,
     ]),
   ]
-  return pairs
-    .filter(([, is, should]) => !Bun.deepEquals(is, should))
-    .map(([part, is, should]) => `${part} is ${shown(is)}, expected ${shown(should)}`)
+  return pairs.flatMap((each) => differences(...each))
+}
+
+function differences(part: string, is: unknown, should: unknown): readonly string[] {
+  if (Bun.deepEquals(is, should)) return []
+  const [one, other] = [Object(is), Object(should)]
+  const inner =
+    one === is && other === should
+      ? Object.keys({ ...one, ...other }).flatMap((key) =>
+          differences(`${part}.${key}`, one[key], other[key]),
+        )
+      : []
+  return inner.length > 0 ? inner : [`${part} is ${shown(is)}, expected ${shown(should)}`]
 }
 
 function fieldsIn(text: string): Readonly<Record<string, string>> {

@@ -8,7 +8,9 @@ const scalar = Type.Union([text, Type.Number(), Type.Boolean()], {
   description: 'a text, a number or a flag',
 })
 const fields = Type.Record(Type.String({ minLength: 1, maxLength: 100 }), scalar)
-const json = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())])
+const json = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())], {
+  description: 'an object or a list, without quotes around it',
+})
 const pathPattern = /\$(\.[A-Za-z_][\w-]*|\['[^']+'\]|\[\d+\])*/.source
 const path = Type.String({
   pattern: `^${pathPattern}$`,
