@@ -131,6 +131,8 @@ describe('the check', () => {
   test('has each fault in one line, without a command to the terminal', () => {
     const faults = faultsOf({ ...plivo, 'a\u001b[31m\n\u009b\u202e': 1 })
     expect(faults).toEqual(['a?[31m??? is no key of the format'])
+    for (const text of ['n\u001b', '"\u001b', '"\u0001"', '\u009b'])
+      expect(faultsOf(text).join()).toMatch(/^[ -~]+$/)
   })
 
   test('makes the settings of a login secrets', () => {

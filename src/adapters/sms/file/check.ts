@@ -21,14 +21,14 @@ export interface TakenNames {
  * @param name the file's, without `.json`
  */
 export function checkFile(name: string, text: string, taken: TakenNames): Checked {
-  const fault = jsonFault(text, maxLevels)
-  if (fault !== undefined) return { faults: [printable(fault)] }
+  let fault = jsonFault(text, maxLevels)
   let file: unknown
   try {
     file = JSON.parse(text)
   } catch (error) {
-    return { faults: [`the file is not JSON: ${error instanceof Error ? error.message : error}`] }
+    fault ??= `the file is not JSON: ${error instanceof Error ? error.message : error}`
   }
+  if (fault !== undefined) return { faults: [printable(fault)] }
   const misformed = schemaFaults(file)
   const checked = file as ProviderFile
   const faults = [

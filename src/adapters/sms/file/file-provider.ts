@@ -133,6 +133,6 @@ function reportOf(
     ...(providerMessageId !== undefined && { providerMessageId }),
     status: known,
     // Eight digits may be the number of the recipient.
-    reason: reason !== null && /^(?!(.*?\d){8})[\w .:/-]{1,40}$/.test(reason) ? reason : null,
+    reason: reason !== null && /^(?!(\D*\d){8})[\w .:/-]{1,40}$/.test(reason) ? reason : null,
   }
 }
