@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import betterAuthPackage from './better-auth/package.json'
+import packageJson from '../package.json'
 import { type Bench, freePort, type Server } from './servers.ts'
 import { http, send, verifyWrong, type Workload, workload } from './workloads.ts'
 
@@ -30,15 +30,8 @@ export interface Contestants {
 }
 
 export function contestants(): Contestants {
-  const auth = betterAuth()
   const { all, leftOut } = gateways()
-  return {
-    all: [otpost, ...(auth ? [auth] : []), ...all],
-    leftOut: [
-      ...(auth ? [] : ['better-auth was left out: its packages could not be installed.']),
-      ...leftOut,
-    ],
-  }
+  return { all: [otpost, betterAuth(), ...all], leftOut }
 }
 
 export function gateways(): Contestants {
@@ -146,20 +139,14 @@ max_otp_len = 6
 `
 
 /** better-auth's phone-number plugin: the same runtime, SQLite driver and durability. It knows no applications and brands. */
-function betterAuth(): Contestant | undefined {
-  const folder = join(import.meta.dir, 'better-auth')
-  // Its packages are installed when they are first compared with, so that otpost does not depend on them.
-  const install = Bun.spawnSync([process.execPath, 'install', '--frozen-lockfile', '--silent'], {
-    cwd: folder,
-  })
-  if (!install.success) return undefined
+function betterAuth(): Contestant {
   const post = (path: string, fields: object) =>
     http(`POST /api/auth/phone-number/${path}`, JSON.stringify({ phoneNumber: '+PHONE_NUMBER', ...fields }))
   return {
-    name: `better-auth ${betterAuthPackage.dependencies['better-auth']}`,
+    name: `better-auth ${packageJson.devDependencies['better-auth']}`,
     start: (bench) => {
       const data = bench.emptyFolder('better-auth')
-      return bench.start([process.execPath, join(folder, 'server.ts')], {
+      return bench.start([process.execPath, join(import.meta.dir, 'better-auth.ts')], {
         env: { DATABASE_FILE: join(data, 'better-auth.db') },
         healthPath: '/api/auth/ok',
       })

@@ -20,7 +20,7 @@ const manifest = {
   files: ['*.js', '*.d.ts'],
   sideEffects: false,
   // Of `otpost/better-auth` alone.
-  peerDependencies: { 'better-auth': '^1.7.0' },
+  peerDependencies: { 'better-auth': '^1.7.8' },
   peerDependenciesMeta: { 'better-auth': { optional: true } },
   // From 20.19, `require` loads ES modules.
   engines: { node: '>=20.19' },
