@@ -35,6 +35,8 @@ interface ShortSecret {
  */
 export class Settings {
   readonly problems: string[] = []
+  /** Variables that are required and not set. */
+  readonly missing = new Set<string>()
   readonly shortSecrets: ShortSecret[] = []
   private readonly read = new Map<string, SettingInForce>()
 
@@ -96,7 +98,10 @@ export class Settings {
 
   /** @param why what requires the variable */
   required(setting: TextSetting, why: string): string {
-    if (this.valueOf(setting.name) === undefined) this.refuse(setting.name, `is not set, but ${why}`)
+    if (this.valueOf(setting.name) === undefined) {
+      this.missing.add(setting.name)
+      this.refuse(setting.name, `is not set, but ${why}`)
+    }
     return this.optional(setting) ?? ''
   }
 

@@ -16,6 +16,7 @@ import { parsePrices } from '../adapters/prices/csv.ts'
 import { exampleMessage, shownRequest } from '../adapters/sms/file/shown.ts'
 import { developmentOnly, providerCodes } from '../adapters/sms/index.ts'
 import type { Config } from '../config/config.ts'
+import { Settings } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { isSetUp } from '../domain/accounts/accounts.ts'
 import { providerHealth } from '../domain/log/provider-health.ts'
@@ -95,7 +96,11 @@ function providerFiles({ catalog, settingsOfFile }: Config, routes: RouteSetting
       catalog
         .list()
         .map(({ name, source, file, faults = [] }) => {
-          return { name, source, docs: file?.docs, faults, uses: usesOf(name).join(' and ') }
+          const { spec } = catalog.named(name)
+          const unset = new Settings({})
+          spec?.configure(unset, spec.routes[0] ?? 'plain')
+          const variables = [...unset.missing]
+          return { name, variables, source, docs: file?.docs, faults, uses: usesOf(name).join(' and ') }
         })
         .toSorted((one, other) => Number(one.uses === '') - Number(other.uses === '')),
     open: (name, given, isTemplate = false) => {

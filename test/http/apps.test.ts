@@ -181,3 +181,11 @@ test('the approval of an integration request sets calls per minute, countries an
     { scope: 'app:acrne', amountMicros: 20_500_000, period: 'day', stops: true },
   ])
 })
+
+test('the page of a key names the only active brand that the app can use', async () => {
+  const { html } = await visitor.post('/admin/apps/issue', { appId: 'first' })
+  expect(html).toContain('&quot;brandId&quot;:&quot;acme&quot;')
+  expect(html).not.toContain('Replace BRAND')
+  await app.brand('globex')
+  expect((await visitor.post('/admin/apps/issue', { appId: 'second' })).html).toContain('Replace BRAND')
+})

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
+import { addAccount } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
 import { accepted, policyOf, testProvider } from '../support/policy.ts'
@@ -140,17 +142,56 @@ test('an overview without traffic leads through the first day, and can be dismis
   expect(steps.map(([, state, href = '', title]) => `${state}: ${title} ${href}`.trim())).toEqual([
     'done: Create a brand /admin/brands',
     'done: Create an app /admin/apps',
-    'done: Connect a provider of SMS /admin/settings',
+    'done: Connect a provider of SMS /admin/providers',
     'to do: Send a test message /admin/test',
     'to do: Limit the countries /admin/destinations',
+    'to do: Import prices /admin/money#prices',
     'to do: Set a budget /admin/money',
     'to do: Invite a second owner /admin/operators',
     ...(html.includes('Make a backup') ? ['to do: Make a backup'] : []),
   ])
   await policyOf(app).budget('country:*', '50')
-  expect((await visitor.get('/admin')).html.match(/badge good">done/g)).toHaveLength(4)
+  const inUnits = (await visitor.get('/admin')).html
+  expect(inUnits.match(/badge good">done/g)).toHaveLength(3)
+  expect(textOf(inUnits)).toContain('Units are no money: import prices, then set it again.')
+  await visitor.get('/admin/money')
+  await visitor.post('/admin/money/prices', { prices: 'prefix,currency,price\n1,EUR,0.02' })
+  await policyOf(app).budget('country:*', '50')
+  const inMoney = (await visitor.get('/admin')).html
+  expect(inMoney.match(/badge good">done/g)).toHaveLength(5)
+  expect(textOf(inMoney)).toContain('Budget country:*: 50 EUR per day.')
   await visitor.post('/admin/incidents/acknowledge', { about: 'first day' })
   expect((await visitor.get('/admin')).html).not.toContain('First day')
+})
+
+test('a server whose SMS reach no phone is not well, and the first day says why its steps are not done', async () => {
+  const app = await createTestApp()
+  apps.push(app)
+  await addAccount(app, 'ana@example.com', 'owner')
+  const { sessions } = app.app.context
+  await sessions.change({ now: app.clock.now }, () => ({
+    saveAccount: {
+      ...notSetUp,
+      id: 'ben',
+      email: 'ben@example.com',
+      role: 'owner',
+      createdAt: app.clock.now,
+    },
+    entry: null,
+  }))
+  const visitor = await signedIn(app)
+  await app.eventsOf(await app.post('/otp/send', { phone: '12025550100' }))
+  const overview = textOf((await visitor.get('/admin')).html)
+  expect(overview).not.toContain('All well')
+  expect(overview).toContain('SMS reach no phone: SMS_PLAIN names no provider that delivers them.')
+  expect(overview).toContain('to do Connect a provider of SMS')
+  expect(overview).toContain(
+    'Send a test message A message to the outbox reaches no phone, so it does not count.',
+  )
+  expect(overview).toContain('An owner is invited. The step is done when they have set up their account.')
+  expect(textOf((await visitor.get('/admin/providers')).html)).toContain(
+    'To connect a provider, set SMS_PLAIN to its name, set its variables, and restart the server.',
+  )
 })
 
 test('thresholds decide what is an incident, and old acknowledgements are forgotten', async () => {

@@ -81,7 +81,7 @@ function shownIn(html: string): string {
     .replaceAll('&#39;', "'")
 }
 
-test('the list has every provider with its source, its routes and its faults', async () => {
+test('the list has every provider with the variables that it needs, its source, its routes and its faults', async () => {
   expect((await visitor.get('/admin')).html).toContain('href="/admin/providers"')
   expect((await visitor.get('/admin/settings')).html).toContain('href="/admin/providers"')
   const { status, html } = await visitor.get('/admin/providers')
@@ -94,13 +94,13 @@ test('the list has every provider with its source, its routes and its faults', a
   )
   expect(rows).toEqual(
     expect.arrayContaining([
-      'twilio built-in no 0',
-      'plivo shipped no 0',
-      'acme-sms file plain 0',
-      'outbox built-in plain 0',
+      'twilio TWILIO_ACCOUNT_SID TWILIO_AUTH_TOKEN TWILIO_FROM built-in no 0',
+      'plivo PLIVO_AUTH_ID PLIVO_AUTH_TOKEN PLIVO_FROM shipped no 0',
+      'acme-sms GW_ACCOUNT GW_KEY GW_FROM file plain 0',
+      'outbox none built-in plain 0',
     ]),
   )
-  expect(rows?.find((row) => row.startsWith('broken'))).toMatch(/^broken file no [1-9]/)
+  expect(rows?.find((row) => row.startsWith('broken'))).toMatch(/^broken none file no [1-9]/)
   expect(html).not.toContain('href="/admin/providers/twilio"')
 })
 

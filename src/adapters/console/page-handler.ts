@@ -476,7 +476,9 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
     const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
     const { scopes } = await ports.policy.rows()
-    const [brandId = null, ...others] = scopes.find(({ appId }) => appId === key.appId)?.brands ?? []
+    const active = (await ports.brands.list()).filter(({ status }) => status === 'active')
+    const usable = scopes.find(({ appId }) => appId === key.appId)?.brands ?? active.map(({ slug }) => slug)
+    const [brandId = null, ...others] = usable
     return html(
       keyPage(pageContext, {
         mail: null,

@@ -131,10 +131,12 @@ export async function readHealth(
     attempts,
     providers: providerStates().map((state): ProviderHealth => {
       const way = wayName(state.channel, state.name)
-      const hasAccepted = accepted.has(way) || settings.developmentOnly.includes(state.name)
+      const isForDevelopment = settings.developmentOnly.includes(state.name)
+      const hasAccepted = accepted.has(way) || isForDevelopment
       const { until = 0 } = pauses.find(({ provider }) => provider === state.name) ?? {}
       const pausedUntil = state.channel === 'SMS' && until > now ? until : null
-      return { ...state, lastHour: lately.ways.get(way) ?? quiet, hasAccepted, pausedUntil }
+      const lastHour = lately.ways.get(way) ?? quiet
+      return { ...state, lastHour, isForDevelopment, hasAccepted, pausedUntil }
     }),
     budgets: statuses,
     guard: warnings,

@@ -1,7 +1,8 @@
 import type { DestinationRule } from '../delivery/destination.ts'
-import type { Budget } from '../money/budgets.ts'
+import { formatMicros, unitCurrency } from '../money/amounts.ts'
+import { type Budget, budgetName } from '../money/budgets.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
-import { openDestinations, unlimitedCost } from './protection.ts'
+import { limitsCost, openDestinations } from './protection.ts'
 
 // What a new server needs before its first codes. Each step follows from the database and the settings.
 
@@ -10,10 +11,11 @@ export const firstDaySteps = {
   app: ['Create an app', 'Its API key sends codes for the brand.'],
   provider: [
     'Connect a provider of SMS',
-    'Set `SMS_PLAIN` and the credentials of the provider, then restart the server.',
+    'Set `SMS_PLAIN` and the variables of the provider, then restart the server.',
   ],
   test: ['Send a test message', 'To your own number, through the provider.'],
   destinations: ['Limit the countries', 'Allow those that you serve, and block all others.'],
+  prices: ['Import prices', 'Of your provider, so that costs and budgets are money.'],
   budget: ['Set a budget', 'For each country, so that an attack costs little.'],
   owner: ['Invite a second owner', 'So that the console stays open if one of you cannot sign in.'],
   backup: ['Make a backup', 'Each day, in another place than the server.'],
@@ -28,26 +30,56 @@ interface FirstDayFacts {
   readonly providers: readonly { readonly hasAccepted: boolean }[]
   readonly rules: readonly DestinationRule[]
   readonly smsCountries: readonly string[]
+  readonly hasPrices: boolean
   readonly budgets: readonly Budget[]
   /** Who can sign in. */
   readonly owners: number
+  readonly invitedOwners: number
   /** Undefined: the tools of PostgreSQL make backups. */
   readonly hasBackup: boolean | undefined
 }
 
-/** By step, whether it is done. */
-export function firstDay(facts: FirstDayFacts): ReadonlyMap<FirstDayStep, boolean> {
-  const { activeBrands, apps, providers, rules, smsCountries, budgets, owners, hasBackup } = facts
-  return new Map<FirstDayStep, boolean>([
-    ['brand', activeBrands > 0],
-    ['app', apps > 0],
-    ['provider', providers.length > 0],
-    ['test', providers.some(({ hasAccepted }) => hasAccepted)],
-    ['destinations', openDestinations(rules, smsCountries) === undefined],
-    ['budget', unlimitedCost(budgets) === undefined],
-    ['owner', owners > 1],
-    ...(hasBackup === undefined ? [] : [['backup', hasBackup] as const]),
+export interface StepState {
+  readonly isDone: boolean
+  /** Instead of the usual words: what was done, or why it does not count. */
+  readonly words?: string | undefined
+}
+
+export function firstDay(facts: FirstDayFacts): ReadonlyMap<FirstDayStep, StepState> {
+  const { activeBrands, apps, providers, rules, smsCountries, hasPrices, owners, hasBackup } = facts
+  const budgets = facts.budgets.filter(limitsCost)
+  const inMoney = budgets.find(({ currency }) => currency !== unitCurrency)
+  const isIn = (isDone: boolean, ...[words]: (string | false | undefined)[]): StepState => {
+    return { isDone, words: words || undefined }
+  }
+  const noProvider =
+    'A message to the outbox reaches no phone, so it does not count. First connect a provider.'
+  const invited = 'An owner is invited. The step is done when they have set up their account.'
+  return new Map<FirstDayStep, StepState>([
+    ['brand', isIn(activeBrands > 0)],
+    ['app', isIn(apps > 0)],
+    ['provider', isIn(providers.length > 0)],
+    [
+      'test',
+      isIn(
+        providers.some(({ hasAccepted }) => hasAccepted),
+        providers.length === 0 && noProvider,
+      ),
+    ],
+    ['destinations', isIn(openDestinations(rules, smsCountries) === undefined)],
+    ['prices', isIn(hasPrices)],
+    ['budget', isIn(inMoney !== undefined, budgetWords(inMoney ?? budgets[0]))],
+    ['owner', isIn(owners > 1, owners < 2 && facts.invitedOwners > 0 && invited)],
+    ...(hasBackup === undefined ? [] : [['backup', isIn(hasBackup)] as const]),
   ])
+}
+
+function budgetWords(budget: Budget | undefined): string | undefined {
+  if (!budget) return undefined
+  const { amountMicros, currency, period } = budget
+  const words = `Budget ${budgetName(budget)}: ${formatMicros(amountMicros, currency)} per ${period}.`
+  const isMoney = currency !== unitCurrency
+  return isMoney ? words : `${words} Units are no money: import prices, then set it again.`
 }
 
 /** Operators dismiss the steps as they acknowledge an incident. */

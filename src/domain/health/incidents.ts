@@ -202,6 +202,14 @@ function remedyOf(causes: readonly Cause[]): string | undefined {
   return undefined
 }
 
+/** The first line if nothing is wrong. */
+export function calmVerdict({ providers, lately }: Pick<HealthFacts, 'providers' | 'lately'>) {
+  const isReady = providers.some(({ channel, isForDevelopment }) => channel === 'SMS' && !isForDevelopment)
+  return isReady
+    ? { tone: 'good', text: `All well: ${calmWords(lately)} in the last five minutes.` }
+    : { tone: 'warn', text: 'SMS reach no phone: `SMS_PLAIN` names no provider that delivers them.' }
+}
+
 /** What happened in the last five minutes, if nothing is wrong. */
 export function calmWords({ fiveMinutes }: Pick<Lately, 'fiveMinutes'>): string {
   const { totals, verifyTimes } = fiveMinutes

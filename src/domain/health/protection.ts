@@ -46,10 +46,12 @@ export function openDestinations(
 }
 
 /** A budget that only sends alerts limits nothing, one of notifications no codes, and one of a country, brand or app only these. */
+export function limitsCost({ scope, stops, of }: Budget): boolean {
+  return stops && of !== 'notifications' && (scope === 'server' || scope === anyCountry)
+}
+
 export function unlimitedCost(budgets: readonly Budget[]): Problem | undefined {
-  const isLimit = ({ scope, stops, of }: Budget) =>
-    stops && of !== 'notifications' && (scope === 'server' || scope === anyCountry)
-  if (budgets.some(isLimit)) return undefined
+  if (budgets.some(limitsCost)) return undefined
   return warn(
     'budgets',
     'The cost of SMS is not limited.',

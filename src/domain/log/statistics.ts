@@ -66,6 +66,8 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly channel: Channel
   readonly routes: readonly SmsRoute[]
   readonly lastHour: LastHour
+  /** It delivers nothing. */
+  readonly isForDevelopment?: boolean
   /** False: never, in the days that the statistics have. */
   readonly hasAccepted: boolean
   /** Null: operators have not paused it. */
@@ -73,7 +75,10 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
 }
 
 /** What a server knows of its providers itself. */
-export type ProviderCircuit = Omit<ProviderHealth, 'lastHour' | 'hasAccepted' | 'pausedUntil'>
+export type ProviderCircuit = Omit<
+  ProviderHealth,
+  'lastHour' | 'isForDevelopment' | 'hasAccepted' | 'pausedUntil'
+>
 
 type ErrorClass = Attempt['errorClass']
 

@@ -11,7 +11,7 @@ export interface KeyModel {
   readonly apiKey: string
   /** Created with the key; null: none. */
   readonly brandSlug: string | null
-  /** The only brand of the app. */
+  /** The only brand that the app can use. */
   readonly brandId: string | null
   readonly hasOther: boolean
   readonly origin: string

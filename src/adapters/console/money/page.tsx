@@ -258,7 +258,7 @@ function sumOf(micros: Micros, currency: string): string {
 
 /** Of the shown sum. */
 function leftOf({ budget: { amountMicros, currency }, spentMicros }: BudgetStatus): string {
-  return formatMicros(Math.max(0, amountMicros - shownMicros(spentMicros)), currency)
+  return formatMicros(Math.max(0, amountMicros - shownMicros(spentMicros)), currency).replace(' ', '\u00a0')
 }
 
 const mostRows = 20

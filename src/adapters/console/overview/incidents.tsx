@@ -3,8 +3,14 @@
 import { Fragment } from 'preact'
 import { utc } from '../../../domain/ground/format.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
-import { type FirstDayStep, firstDayAbout, firstDaySteps } from '../../../domain/health/first-day.ts'
 import {
+  type FirstDayStep,
+  firstDayAbout,
+  firstDaySteps,
+  type StepState,
+} from '../../../domain/health/first-day.ts'
+import {
+  calmVerdict,
   calmWords,
   type Impact,
   type Incident,
@@ -42,21 +48,27 @@ interface NowProps {
 
 export function WhatGoesOn({ facts, found, now }: NowProps) {
   const [first] = found
-  const calm = calmWords(facts.lately)
+  const calm = calmVerdict(facts)
+  const tone = first ? toneOf(first.incident) : calm.tone
   const rows = found.map((each) => <Row key={each.incident.about} {...each} now={now} />)
   return (
     <>
-      <section class={`verdict ${first ? toneOf(first.incident) : 'good'}`} aria-labelledby="verdict">
-        <Icon name={first ? 'alert' : 'check'} />
+      <section class={`verdict ${tone}`} aria-labelledby="verdict">
+        <Icon name={tone === 'good' ? 'check' : 'alert'} />
         <div>
           <h2 id="verdict">
             {first ? (
               <Sentence words={incidentWords(first.incident, first.impact)} now={now} />
             ) : (
-              `All well: ${calm} in the last five minutes.`
+              rich(calm.text)
             )}
           </h2>
-          {first && <p class="hint">In the last five minutes: {calm}.</p>}
+          {tone !== 'good' && (
+            <p class="hint">
+              In the last five minutes: {calmWords(facts.lately)}.{' '}
+              {!first && <a href="/admin/providers">Connect a provider</a>}
+            </p>
+          )}
         </div>
       </section>
       {found.length > 0 && (
@@ -221,16 +233,17 @@ export function Notes({ notes, thresholds }: { notes: readonly Problem[]; thresh
 const places: Readonly<Record<FirstDayStep, string | null>> = {
   brand: '/admin/brands',
   app: '/admin/apps',
-  provider: '/admin/settings',
+  provider: '/admin/providers',
   test: '/admin/test',
   destinations: '/admin/destinations',
+  prices: '/admin/money#prices',
   budget: '/admin/money',
   owner: '/admin/operators',
   backup: null,
 }
 
-export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, boolean> }) {
-  const done = [...steps.values()].filter(Boolean).length
+export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, StepState> }) {
+  const done = [...steps.values()].filter(({ isDone }) => isDone).length
   return (
     <Card
       class="first-day"
@@ -243,7 +256,7 @@ export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, boolean> 
       }
     >
       <ol>
-        {[...steps].map(([step, isDone]) => {
+        {[...steps].map(([step, { isDone, words }]) => {
           const [title, why] = firstDaySteps[step]
           const place = places[step]
           return (
@@ -252,7 +265,9 @@ export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, boolean> 
               <span>
                 {place === null ? <strong>{title}</strong> : <a href={place}>{title}</a>}{' '}
                 <span class="hint">
-                  {rich(step === 'backup' ? `${why} Run \`otpost backup FILE\` on the server.` : why)}
+                  {rich(
+                    words ?? (step === 'backup' ? `${why} Run \`otpost backup FILE\` on the server.` : why),
+                  )}
                 </span>
               </span>
             </li>

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { count, counted, duration, percent } from '../../../domain/ground/format.ts'
 import { hourMs } from '../../../domain/ground/time.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
-import type { FirstDayStep } from '../../../domain/health/first-day.ts'
+import type { FirstDayStep, StepState } from '../../../domain/health/first-day.ts'
 import type { History } from '../../../domain/health/history.ts'
 import { boundWords } from '../../../domain/health/incidents.ts'
 import { isIdle } from '../../../domain/health/outages.ts'
@@ -49,7 +49,7 @@ interface OverviewModel {
   readonly found: readonly FoundIncident[]
   readonly notes: readonly Problem[]
   /** Of the first day. Null: it has passed. */
-  readonly steps: ReadonlyMap<FirstDayStep, boolean> | null
+  readonly steps: ReadonlyMap<FirstDayStep, StepState> | null
   /** Of the time that an operator chose. */
   readonly statistics: Statistics
   readonly history: History

@@ -5,6 +5,7 @@ import { readHistory } from '../../../domain/health/history.ts'
 import { incidentsOf, readImpact } from '../../../domain/health/incidents.ts'
 import { limitsInForce } from '../../../domain/log/active-limits.ts'
 import { periods, rangeBetween } from '../../../domain/log/ranges.ts'
+import { unitCurrency } from '../../../domain/money/amounts.ts'
 import { visitOf } from '../access.ts'
 import { eventStream, html } from '../answers.ts'
 import { timeIn } from '../deliveries/query.ts'
@@ -55,27 +56,30 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
   async function readFirstDay({ providers, acknowledgements, statistics }: HealthFacts) {
     const hasTraffic = statistics.totals.verified > 0 || (await ports.guard.verifiedHistory()).length > 0
     if (!isFirstDay(hasTraffic, acknowledgements)) return null
-    const [brands, apps, { rules, budgets }, accounts, backups, files] = await Promise.all([
+    const [brands, apps, { rules, budgets }, { currency }, accounts, backups, files] = await Promise.all([
       ports.brands.list(),
       ports.apps.list(),
       ports.policy.rows(),
+      ports.priceList(),
       ports.sessions.accounts(),
       ports.audit.list({ actions: ['data.backed-up'], limit: 1 }),
       ports.stats.files().catch(() => undefined),
     ])
-    const isReal = ({ name, channel }: HealthFacts['providers'][number]) =>
-      channel === 'SMS' && !settings.developmentOnly.includes(name)
+    const owners = accounts.filter(({ role }) => role === 'owner')
+    const setUp = owners.filter(isSetUp).length
     const steps = firstDay({
       activeBrands: brands.filter(({ status }) => status === 'active').length,
       apps: apps.length + ports.apps.configured.length,
-      providers: providers.filter(isReal),
+      providers: providers.filter(({ channel, isForDevelopment }) => channel === 'SMS' && !isForDevelopment),
       rules,
       smsCountries: settings.smsCountries,
+      hasPrices: currency !== unitCurrency,
       budgets,
-      owners: accounts.filter((account) => account.role === 'owner' && isSetUp(account)).length,
+      owners: setUp,
+      invitedOwners: owners.length - setUp,
       hasBackup: files && backups.length > 0,
     })
-    return [...steps.values()].includes(false) ? steps : null
+    return steps.values().some(({ isDone }) => !isDone) ? steps : null
   }
 
   // Sends an event to each live page when its content has changed.

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { SettingInForce } from '../../../config/settings.ts'
-import { Choice, Field, Snippet } from '../../pages/components.tsx'
+import { Choice, Field, rich, Snippet } from '../../pages/components.tsx'
 import { Card, consolePage, Form, FormLink, Problems, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { settingCells } from '../settings/page.tsx'
@@ -9,6 +9,8 @@ import { testPath } from '../test-send/page.tsx'
 interface ProviderRow {
   readonly name: string
   readonly source: string
+  /** Those that it needs. */
+  readonly variables: readonly string[]
   /** Routes that it is in. */
   readonly uses: string
   readonly docs: string | undefined
@@ -47,12 +49,13 @@ export function providersPage(pageContext: PageContext, providers: readonly Prov
   return consolePage(
     pageContext,
     { title: 'Providers', section: 'settings', parent: { title: 'Settings', href: '/admin/settings' } },
-    <Card hint="`PROVIDER_FILES` names the folder of your files. The server reads a file once.">
+    <Card hint="To connect a provider, set `SMS_PLAIN` to its name, set its variables, and restart the server. `SMS_TEMPLATE` is for registered templates. `PROVIDER_FILES` names the folder of your own provider files, which the server reads once.">
       <Table
         caption="Providers of SMS"
-        columns={['Provider', 'Source', 'In use', 'Faults']}
-        rows={providers.map(({ name, source, uses, docs, faults }) => [
+        columns={['Provider', 'Variables to set', 'Source', 'In use', 'Faults']}
+        rows={providers.map(({ name, variables, source, uses, docs, faults }) => [
           docs || faults.length > 0 ? <a href={pathOf(name)}>{name}</a> : name,
+          rich(variables.map((variable) => `\`${variable}\``).join(' ') || 'none'),
           source,
           uses || 'no',
           faults.length,
