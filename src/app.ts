@@ -18,6 +18,7 @@ import { longestNotifyMs } from './domain/notify/notify.ts'
 import { mostWaitingJobs } from './domain/notify/queue.ts'
 import { QueueWorker } from './domain/notify/queue-worker.ts'
 import { storeFirstMode } from './domain/operator/guard.ts'
+import { storeReportsVerified } from './domain/operator/relays.ts'
 import { createAlerts, createEvents } from './parts/alerts.ts'
 import { createClockWatch, createHttpRequests, createObservers } from './parts/observers.ts'
 import { createOperatorSends } from './parts/operator-sends.ts'
@@ -84,6 +85,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     guard,
     notifyWatch,
     conversionFeedback,
+    relayReports: (name) => storeReportsVerified(context.acting({ by: 'command', name: 'serve' }), name),
     runningRequest: (requestId) => httpRequests.find(requestId),
     pause: overrides.pause ?? ((ms) => pause(ms)),
     reportReceived: metrics?.reportReceived,

@@ -415,7 +415,7 @@ CREATE TABLE "requests" (
 	"report_key" text COLLATE "C",
 	"country" text,
 	"lang" text,
-	CONSTRAINT "requests_operation" CHECK ("requests"."operation" IN ('send', 'resend', 'verify', 'notify')),
+	CONSTRAINT "requests_operation" CHECK ("requests"."operation" IN ('send', 'resend', 'verify', 'notify', 'relay')),
 	CONSTRAINT "requests_channel" CHECK ("requests"."channel" IN ('SMS', 'EMAIL')),
 	CONSTRAINT "requests_outcome" CHECK ("requests"."outcome" IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped'))
 );
@@ -481,6 +481,18 @@ CREATE TABLE "texts" (
 CREATE TABLE "verified_numbers" (
 	"subject" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"verified_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "relays" (
+	"name" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"brand_slug" text COLLATE "C" NOT NULL,
+	"app_id" text COLLATE "C",
+	"sealed_secret" text NOT NULL,
+	"user" text NOT NULL,
+	"minutes" smallint NOT NULL,
+	"reports_verified" boolean NOT NULL,
+	"created_at" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "webhooks" (

@@ -439,7 +439,7 @@ CREATE TABLE `requests` (
 	`report_key` text,
 	`country` text,
 	`lang` text,
-	CONSTRAINT "requests_operation" CHECK("requests"."operation" IN ('send', 'resend', 'verify', 'notify')),
+	CONSTRAINT "requests_operation" CHECK("requests"."operation" IN ('send', 'resend', 'verify', 'notify', 'relay')),
 	CONSTRAINT "requests_channel" CHECK("requests"."channel" IN ('SMS', 'EMAIL')),
 	CONSTRAINT "requests_outcome" CHECK("requests"."outcome" IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped'))
 ) STRICT, WITHOUT ROWID;
@@ -531,6 +531,19 @@ CREATE TABLE `acknowledgements` (
 	`about` text PRIMARY KEY NOT NULL,
 	`at` integer NOT NULL,
 	`by` text NOT NULL
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `relays` (
+	`name` text PRIMARY KEY NOT NULL,
+	`kind` text NOT NULL,
+	`brand_slug` text NOT NULL,
+	`app_id` text,
+	`sealed_secret` text NOT NULL,
+	`user` text NOT NULL,
+	`minutes` integer NOT NULL,
+	`reports_verified` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	CONSTRAINT "relays_flags" CHECK("relays"."reports_verified" IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 INSERT INTO `revision` (`id`, `number`) VALUES (1, 1);

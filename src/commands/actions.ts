@@ -16,6 +16,7 @@ import {
   type Env,
   fileText,
   nothingChanged,
+  ownUrl,
   print,
   several,
   withContext,
@@ -136,6 +137,7 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
     ...context,
     ...context.acting(actor),
     ...numbers,
+    ownUrl: () => ownUrl(env),
     parsePrices: async (text: string) => {
       const [{ parsePrices }, { catalogOf }] = await Promise.all([
         import('../adapters/prices/csv.ts'),

@@ -318,3 +318,10 @@ export async function fileText(file: string, isLong = false): Promise<string> {
     throw new OperatorError(`${name} cannot be read${code}.`)
   }
 }
+
+/** PUBLIC_URL, else the URL on which a server with these settings listens. */
+export async function ownUrl(env: Env): Promise<string> {
+  const { readConsoleOrigins } = await import('../config/config.ts')
+  const { publicUrl, local } = readConsoleOrigins(env)
+  return publicUrl ?? local
+}

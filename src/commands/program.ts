@@ -16,6 +16,7 @@ import { moneyCommands } from './money.ts'
 import { moveCommands } from './move.ts'
 import { providerCommands } from './provider.ts'
 import { queueCommands } from './queue.ts'
+import { relayCommands } from './relay.ts'
 import { requestCommands } from './request.ts'
 import { reviewNumberCommands } from './review-number.ts'
 import { sandboxCommands } from './sandbox.ts'
@@ -66,6 +67,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   destinationCommands(program, env)
   guardCommands(program, env)
   reviewNumberCommands(program, env)
+  relayCommands(program, env)
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)

@@ -46,6 +46,7 @@ function world(
     pauses: [],
     thresholds: defaultThresholds,
     acknowledgements: [],
+    relays: [],
   }
   const policy = new Policy(none, priceListOf([]), [])
   const read = () => news

@@ -100,6 +100,24 @@ const rows: Readonly<Record<string, Row>> = {
       [{ until: '2025-12-31' }, 'The last day must not be in the past.', 2],
     ],
   },
+  'relay add': {
+    entered: { name: 'login', kind: 'logto', brand: 'acme' },
+    wrong: [
+      [{ name: 'Log in' }, 'The name must be 1 to 63', 2],
+      [{ kind: 'okta' }, 'The kind must be one of supabase', 2],
+      [{ brand: 'ghost' }, 'Brand ghost does not exist.', 1],
+      [{ app: 'ghost' }, 'App ghost does not exist', 1],
+      [{ minutes: '61' }, 'The minutes must be a whole number from 1 to 60.', 2],
+      [{ secret: 'short' }, 'The secret must be 16 to 512', 2],
+      [{ kind: 'zitadel' }, 'ZITADEL creates the key itself.', 2],
+      [{ kind: 'supabase', secret: 'another-secret-than-theirs' }, 'begins with v1,whsec_', 2],
+    ],
+  },
+  'relay remove': {
+    before: [['relay add', { name: 'login', kind: 'logto', brand: 'acme' }]],
+    entered: { name: 'login' },
+    wrong: [[{ name: 'ghost' }, 'There is no relay ghost.', 1]],
+  },
   'review-number remove': {
     before: [['review-number add', reviewer]],
     entered: { phone: reviewer.phone, brand: 'acme' },
@@ -526,7 +544,7 @@ async function state(): Promise<string> {
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
     .replace(/whsec_[^"]+/g, 'SECRET')
     .replace(/("by": )"[^"]*"/g, '$1"OPERATOR"')
-    .replace(/("(?:lastFour|keys?|beside|keyedCode)": )"[^"]*"/g, '$1"KEY"')
+    .replace(/("(?:lastFour|keys?|beside|keyedCode|sealedSecret)": )"[^"]*"/g, '$1"KEY"')
 }
 
 describe.each(actions.map((action) => [action.name, action] as const))('%s', (name, action) => {
@@ -661,6 +679,7 @@ const whoMayDoWhat = {
     'guard allow',
     'guard remove',
     'price import',
+    'relay add',
   ],
   'operator, confirmed for some values': [
     'destination set',
@@ -688,6 +707,7 @@ const whoMayDoWhat = {
     'provider resume',
     'queue cancel',
     'queue retry',
+    'relay remove',
     'review-number remove',
     'text discard',
   ],

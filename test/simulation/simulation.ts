@@ -77,6 +77,7 @@ const noPolicy = new Policy(
     pauses: [],
     thresholds: defaultThresholds,
     acknowledgements: [],
+    relays: [],
   },
   relativePrices,
   [],

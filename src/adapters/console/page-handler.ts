@@ -49,6 +49,7 @@ import type {
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 import type { PriceImportPorts } from '../../domain/operator/money.ts'
+import type { RelayChangePorts } from '../../domain/operator/relays.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { ReviewActionPorts, ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
@@ -127,6 +128,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly parsePrices: PriceImportPorts['parsePrices']
   readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
   readonly requireSecret: ReviewActionPorts['requireSecret']
+  readonly sealing: RelayChangePorts['sealing']
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
   readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>

@@ -50,6 +50,7 @@ const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>>
     href: `/admin/destinations#${encodeURIComponent(ruleId(rule, brand))}`,
   }),
   'guard block': () => ({ title: 'Stop it', href: '/admin/guard' }),
+  'relay list': () => ({ title: 'Relays', href: '/admin/relays' }),
   'review-number remove': () => ({ title: 'Review numbers', href: '/admin/review-numbers' }),
   'test-send': (fields) => ({ title: 'Send a test', href: testPath(fields) }),
   'text lint': textsPage,

@@ -13,6 +13,7 @@ import { overviewRoutes } from './overview/routes.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
 import { providerRoutes } from './providers/routes.ts'
 import { queueRoutes } from './queue/routes.ts'
+import { relayRoutes } from './relays/routes.tsx'
 import { requestRoutes } from './requests/routes.ts'
 import { reviewNumberRoutes } from './review-numbers/routes.ts'
 import { searchRoutes } from './search/routes.ts'
@@ -40,6 +41,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)
   reviewNumberRoutes(pageHandler)
+  relayRoutes(pageHandler)
   healthRoutes(pageHandler)
   searchRoutes(pageHandler)
   overviewRoutes(pageHandler)

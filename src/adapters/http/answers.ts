@@ -13,17 +13,31 @@ export class Answers {
 
   /** @param fields what the endpoint returned */
   ofEndpoint(context: HttpRequest, fields: object): Response {
-    const { status, requestId, replayOf = requestId } = context
-    const headers = this.headersOf(context)
-    const response = Response.json({ ...fields, requestId: replayOf }, { status, headers })
+    const { requestId, replayOf = requestId } = context
+    return this.of(context, { ...fields, requestId: replayOf })
+  }
+
+  /** @param body null: none. @param sent what the caller sees, if it is not the status of the request in the event log */
+  of(
+    context: HttpRequest,
+    body: object | null,
+    {
+      status = context.status,
+      headers = {},
+    }: { status?: number; headers?: Readonly<Record<string, string>> | undefined } = {},
+  ): Response {
+    const all = { ...this.headersOf(context), ...headers }
+    const response =
+      body === null
+        ? new Response(null, { status, headers: all })
+        : Response.json(body, { status, headers: all })
     this.endSoon(context)
     return response
   }
 
   ofFailure(context: HttpRequest, error: unknown): Response {
-    const { status, headers, envelope } = this.failed(context, error)
-    this.endSoon(context)
-    return Response.json(envelope, { status, headers: { ...this.headersOf(context), ...headers } })
+    const { headers, envelope } = this.failed(context, error)
+    return this.of(context, envelope, { headers })
   }
 
   /** After the answers of this turn. */

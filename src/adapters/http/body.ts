@@ -23,7 +23,12 @@ export async function readBody(request: Request, most: number): Promise<Body> {
   if (encoding !== null && encoding.toLowerCase() !== 'identity') {
     throw new Failure('validation_error', 'The request body must not be compressed: remove Content-Encoding.')
   }
-  const value = parse(decode(await readBytes(request, most)))
+  return jsonOf(await readBytes(request, most))
+}
+
+/** @throws Failure validation_error */
+export function jsonOf(bytes: Uint8Array): Body {
+  const value = parse(decode(bytes))
   if (!isObject(value)) throw new Failure('validation_error', 'The request body must be a JSON object.')
   return value
 }
@@ -40,7 +45,11 @@ export async function readForm(request: Request, path: string): Promise<URLSearc
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
     throw new Failure('validation_error', 'Content-Type must be application/x-www-form-urlencoded.')
   }
-  return new URLSearchParams(decode(await readBytes(request, largeForms[path] ?? maxFormBytes)))
+  return formOf(await readBytes(request, largeForms[path] ?? maxFormBytes))
+}
+
+export function formOf(bytes: Uint8Array): URLSearchParams {
+  return new URLSearchParams(decode(bytes))
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Body } from '../../domain/ground/body.ts'
 import type { FailureKind, FailureReason } from '../../domain/ground/failures.ts'
 import type { Log } from '../../domain/ground/ports.ts'
 import type { IntegrationPorts } from '../../domain/integration/integration.ts'
+import type { RelayPorts } from '../../domain/integration/relayed.ts'
 import type { MessageQueryPorts } from '../../domain/notify/message-query.ts'
 import type { NotifyPorts } from '../../domain/notify/notify.ts'
 import type { SendOtpPorts } from '../../domain/otp/send.ts'
@@ -19,6 +20,7 @@ export type HttpPorts = SendOtpPorts &
   NotifyPorts &
   MessageQueryPorts &
   IntegrationPorts &
+  RelayPorts &
   CallbackPorts & { readonly checkDatabase: () => Promise<void> }
 
 /** An operation of the API as the API description has it. */

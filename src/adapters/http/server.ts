@@ -14,6 +14,7 @@ import { endpoints } from './endpoints/index.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
+import { relayRoutes } from './relays/index.ts'
 import { fieldsOf } from './schema.ts'
 
 export interface HttpSettings {
@@ -66,6 +67,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
 
   // Their routes are before the hooks of pages, since hooks take longer than most rejected requests.
   for (const endpoint of endpoints) mount(endpoint)
+  app.use(relayRoutes({ httpRequests, answers, portsOf, received }))
 
   app
     .onParse({ as: 'global' }, ({ request }) => {

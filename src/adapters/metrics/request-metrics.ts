@@ -166,7 +166,7 @@ function beginCounters(counters: Counters, sources: MetricSources): void {
     if (channel === 'SMS') counters.segments.inc({ route, provider }, 0)
   }
   for (const channel of ['SMS', 'EMAIL']) {
-    for (const operation of ['send', 'resend']) counters.codesSent.inc({ operation, channel }, 0)
+    for (const operation of ['send', 'resend', 'relay']) counters.codesSent.inc({ operation, channel }, 0)
     for (const outcome of verdicts) counters.verifications.inc({ channel, outcome }, 0)
   }
   for (const { name, deliveryReports, reportConversion } of Object.values(sources.smsRoutes).flat()) {

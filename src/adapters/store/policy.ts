@@ -33,12 +33,13 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
     guardPrefixes,
     incidentThresholds,
     providerPauses,
+    relays,
     reviewNumbers,
     webhooks,
   } = tables
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, modes, all, hooks, numbers, pauses, thresholds, known] =
+    const [scopes, brands, rules, prefixes, modes, all, hooks, numbers, pauses, thresholds, known, named] =
       await Promise.all([
         orm.select().from(tables.apps),
         orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
@@ -52,6 +53,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
         orm.select().from(providerPauses),
         orm.select().from(incidentThresholds),
         orm.select().from(acknowledgements),
+        orm.select().from(relays).orderBy(asc(relays.name)),
       ])
     return {
       scopes: scopesOf(scopes, brands),
@@ -64,6 +66,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
       pauses,
       thresholds: thresholdsOf(thresholds),
       acknowledgements: known,
+      relays: named,
     }
   }
 
@@ -90,6 +93,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
           const pauses = yield* run(inside.select().from(providerPauses))
           const thresholds = yield* run(inside.select().from(incidentThresholds))
           const known = yield* run(inside.select().from(acknowledgements))
+          const named = yield* run(inside.select().from(relays))
           const change = decide({
             rules: rules.map(ruleOf),
             prefixes,
@@ -100,6 +104,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
             pauses,
             thresholds: thresholdsOf(thresholds),
             acknowledgements: known,
+            relays: named,
           })
           yield* saveRows(inside, tables, change, now)
           if (change.alert) yield* addAlert(inside, tables, change.alert, alertChannels)
@@ -126,6 +131,7 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
     guardPrefixes,
     incidentThresholds,
     providerPauses,
+    relays,
     reviewNumbers,
     webhooks,
   } = tables
@@ -195,6 +201,12 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
   for (const { appId } of change.removeWebhooks ?? []) {
     yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
     yield* run(inside.delete(events).where(isWaiting(appId)))
+  }
+  for (const row of change.saveRelays ?? []) {
+    yield* run(inside.insert(relays).values(row).onConflictDoUpdate({ target: relays.name, set: row }))
+  }
+  for (const { name } of change.removeRelays ?? []) {
+    yield* run(inside.delete(relays).where(eq(relays.name, name)))
   }
   for (const { subject, brandSlug } of change.removeReviewNumbers ?? []) {
     const isNumber = and(eq(reviewNumbers.subject, subject), eq(reviewNumbers.brandSlug, brandSlug))

@@ -5,6 +5,7 @@ import { dayMs } from '../../domain/ground/time.ts'
 import type { EventType, PreviousSecret } from '../../domain/ground/webhook-events.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
 import type { StatKey } from '../../domain/log/stats.ts'
+import type { RelayKindName } from '../../domain/policy/relay.ts'
 import type { Attempt } from '../../domain/request/request-context.ts'
 import type { TemplateRegistration } from '../../domain/texts/brand.ts'
 import type { DeclaredVariable } from '../../domain/texts/brand-texts.ts'
@@ -117,7 +118,7 @@ export const schema = {
     {
       requestId: key().primary(),
       at: instant(),
-      operation: oneOf('send', 'resend', 'verify', 'notify'),
+      operation: oneOf('send', 'resend', 'verify', 'notify', 'relay'),
       app: text(),
       brand: text().orNull(),
       channel: oneOf('SMS', 'EMAIL').orNull(),
@@ -564,6 +565,25 @@ export const schema = {
       isCached: true,
       forgotten: { by: 'subject', is: 'hash', called: ['review number', 'review numbers'] },
     },
+  ),
+
+  /** Endpoints that identity systems call to have their codes delivered. */
+  relays: table(
+    'relays',
+    {
+      name: key().primary(),
+      kind: text<RelayKindName>(),
+      brandSlug: key(),
+      /** Null: the relay has a limit of its own. */
+      appId: key().orNull(),
+      /** Encrypted under the secret key. */
+      sealedSecret: text(),
+      user: text(),
+      minutes: small(),
+      reportsVerified: flag(),
+      createdAt: instant(),
+    },
+    { moved: 'relays' },
   ),
 
   prices: table(

@@ -313,7 +313,9 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
       const rows = await orm
         .select({ ...key, count: sum })
         .from(stats)
-        .where(and(or(minutes, before), inArray(kind, ['send', 'resend', 'verify', 'notify', 'report'])))
+        .where(
+          and(or(minutes, before), inArray(kind, ['send', 'resend', 'relay', 'verify', 'notify', 'report'])),
+        )
         .groupBy(...Object.values(key))
       return rows.map((row) => ({ ...row, provider: row.kind === 'report' ? row.provider : '' }))
     },

@@ -62,6 +62,8 @@ export interface GuardedSend {
   readonly device: string | null
   /** Whether the user is signed in to the app already: judged by IP address and device alone. */
   readonly isTrustedUser: boolean
+  /** No one says which of its codes are verified: judged by prefix, IP address and device alone, and no country counts it. */
+  readonly isUnreported?: boolean
 }
 
 export interface GuardedPhone {
@@ -366,6 +368,7 @@ export class Guard {
     const standing = this.history.of(country, phone.isAllowedCountry, now)
     const { isHome } = standing
     const byPrefix = this.judgePrefix(key, prefix, isHome, now)
+    if (send.isUnreported) return byPrefix ?? byClient
     const isSpared =
       isHome &&
       prefix !== undefined &&
@@ -454,9 +457,9 @@ export class Guard {
     }
     for (const bucket of ofClients) fillOne(bucket, fixedThresholds[bucket.kind] ?? 1, 1)
     let block: Block | undefined
-    if (phone && prefix !== null) {
+    if (prefix !== null) fillOne(this.buckets.get('prefix', prefix, now), prefixThreshold, 1)
+    if (phone && prefix !== null && !send.isUnreported) {
       fillOne(this.buckets.get('number', recipient, now), fixedThresholds.number, 1)
-      fillOne(this.buckets.get('prefix', prefix, now), prefixThreshold, 1)
       const country = phone.country ?? unknownCountry
       if (phone.isAllowedCountry) this.allowedCountries.add(country)
       else this.allowedCountries.delete(country)

@@ -109,6 +109,7 @@ function opening(trace: RequestTrace): string[] {
     resend: `another code${by}`,
     verify: 'verification of a code',
     notify: `a notification${by}`,
+    relay: `a message of an identity system${by}`,
   }
   const forRecipient =
     recipient !== null
@@ -122,11 +123,11 @@ function opening(trace: RequestTrace): string[] {
     `Request ${requestId}`,
     app === testAppId
       ? `On ${utc(at)} an operator sent a test message${by}${forRecipient}${forBrand}.`
-      : `On ${utc(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${paths[operation]}).`,
+      : `On ${utc(at)} app ${app} requested ${what[operation]}${forRecipient}${forBrand}${named} (${callPaths[operation]}).`,
     ...(trace.unknownFields.length === 0
       ? []
       : [
-          `otpost ignored fields of the body that ${paths[operation]} does not have: ${trace.unknownFields.join(', ')}.`,
+          `otpost ignored fields of the body that ${callPaths[operation]} does not have: ${trace.unknownFields.join(', ')}.`,
         ]),
     end === null
       ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
@@ -138,11 +139,12 @@ function inCountry(country: string | null): string {
   return country === null ? '' : ` (${country})`
 }
 
-const paths: Readonly<Record<Operation, string>> = {
+export const callPaths: Readonly<Record<Operation, string>> = {
   send: 'POST /otp/send',
   resend: 'POST /otp/resend',
   verify: 'POST /otp/verify',
   notify: 'POST /notify',
+  relay: 'POST /relay',
 }
 
 type Stage = 'app' | 'brand' | 'key' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'

@@ -57,7 +57,7 @@ export const errorClasses: Readonly<Record<ErrorClass, string>> = {
 }
 
 export const calls = {
-  code: ['send', 'resend'],
+  code: ['send', 'resend', 'relay'],
   verify: ['verify'],
   notify: ['notify'],
 } as const satisfies Record<string, readonly Operation[]>

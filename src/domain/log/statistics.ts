@@ -106,14 +106,14 @@ function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Fig
   if (limitErrors.has(detail)) return 'limited'
   if (brandErrors.has(detail)) return 'refused'
   if (detail === 'validation_error destination') return 'blocked'
-  return figureNames.get(`${kind === 'resend' ? 'send' : kind} ${detail.split(' ')[0]}`)
+  return figureNames.get(`${kind === 'resend' || kind === 'relay' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
 const notedKinds: readonly StatKind[] = ['late', 'report-rejected', 'clock', 'forwarded-ignored']
 
 /** The kinds that `StatisticsSum` reads. */
 export const countedKinds: readonly StatKind[] = [
-  ...(['send', 'resend', 'verify', 'notify', 'attempt', 'report', 'verify-time'] as const),
+  ...(['send', 'resend', 'relay', 'verify', 'notify', 'attempt', 'report', 'verify-time'] as const),
   ...notedKinds,
 ]
 

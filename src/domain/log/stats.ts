@@ -68,7 +68,7 @@ export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
   const { operation, channel, brand = '', attempts, verified, replayOf, limits } = request
   const app = request.app === testAppId ? undefined : request.app
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
-  const sender = operation === 'send' || operation === 'resend' ? taken : verified
+  const sender = operation === 'verify' || operation === 'notify' ? verified : taken
   const provider = sender?.provider ?? ''
   const cause = isBlocked(request, error) ? `${error} destination` : error
   const detail = replayOf === undefined ? cause : 'replayed'
@@ -77,8 +77,9 @@ export function requestStats(request: SavedRequest, error = 'ok'): StatKey[] {
     return [ended, { ...serverStat('limited', ''), app }]
   // No code was sent by SMS, or verified by the person who received it.
   if (isReview(request)) return [{ ...ended, detail: error === 'ok' ? 'review' : detail }]
-  if (!verified) return [ended]
-  const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
+  const ageMs = verified?.ageMs ?? null
+  if (ageMs === null) return [ended]
+  const bin = verifyBins.find((seconds) => ageMs <= seconds * 1000)
   return [
     ended,
     { ...ended, app: undefined, kind: 'verify-time', detail: bin === undefined ? 'more' : String(bin) },
@@ -151,11 +152,11 @@ export function countryStat(kind: CountryStatKind, country: string | null): Stat
 
 /** Of a code that may have been sent by SMS, or was verified. */
 export function countryStatOf(request: SavedRequest): StatKey | undefined {
-  const { operation, channel, country, attempts, verified } = request
+  const { operation, channel, country, attempts, verified, isUnreported = false } = request
   if (channel !== 'SMS' || isReview(request)) return undefined
   if (verified)
     return countryStat(verified.isCredited === false ? 'sms-verified-again' : 'sms-verified', country ?? null)
-  const isSent = operation !== 'notify' && attempts.some(mayBeSent)
+  const isSent = operation !== 'notify' && !isUnreported && attempts.some(mayBeSent)
   return isSent ? countryStat('sms', country ?? null) : undefined
 }
 

@@ -114,7 +114,7 @@ function hasMessages(
   { request: { operation, flags, end, recipients }, deliveries, jobs }: RequestMessages,
   known: number,
 ): boolean {
-  if (operation === 'verify' || flags.includes('replayed')) return false
+  if (operation === 'verify' || operation === 'relay' || flags.includes('replayed')) return false
   if (deliveries.length > 0 || jobs.length > 0) return true
   if (!end) return known > 0 || (recipients ?? 0) > 0
   return known > 0 && (end.status < 300 || end.error === 'sms_failed' || end.error === 'notification_failed')

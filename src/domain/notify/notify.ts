@@ -10,9 +10,10 @@ import { authenticate, type CredentialPorts, permitted } from '../limits/credent
 import { admitting, once, pass, ReadFields, settling, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { calls, type LimitSettings } from '../limits/limits.ts'
+import type { AppScope } from '../limits/scope.ts'
 import { Charge } from '../money/charge.ts'
 import type { OtpStore } from '../otp/store.ts'
-import type { ReadPolicy } from '../policy/policy.ts'
+import type { Policy, ReadPolicy } from '../policy/policy.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import {
   type MessageOrder,
@@ -60,7 +61,17 @@ export async function notify(
   context.operation = 'notify'
   const app = await authenticate(ports, context, body)
   const policy = await ports.policy()
-  const scope = permitted(policy, app, 'notify')
+  return notifyAs(ports, context, body, { policy, scope: permitted(policy, app, 'notify') })
+}
+
+/** After the check of the credentials. */
+export async function notifyAs(
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+  { policy, scope }: { readonly policy: Policy; readonly scope: AppScope },
+): Promise<Notified | Accepted> {
+  const app = scope.appId
   const isSms = parseChannel(body.channel) === 'SMS'
   const smsBrand = isSms ? await readSmsBrand(ports, context, body, scope) : undefined
   return idempotently(ports, context, body, keySettings(ports), async (key) => {

@@ -11,6 +11,7 @@ import { incidentActions } from './incidents.ts'
 import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts'
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
+import { type RelayChangePorts, relayActions } from './relays.ts'
 import { type ReviewActionPorts, reviewNumberActions } from './review-numbers.ts'
 import { type RestorePorts, textActions } from './texts.ts'
 import { type StoredEventPorts, type WebhookPorts, webhookActions } from './webhooks.ts'
@@ -27,6 +28,7 @@ export interface ActionPorts
     MoneyPorts,
     PriceImportPorts,
     QueueOperatorPorts,
+    RelayChangePorts,
     ReviewActionPorts,
     RestorePorts,
     WebhookPorts {
@@ -47,6 +49,7 @@ export const actions: readonly Action<ActionPorts>[] = [
   ...queueActions,
   ...incidentActions,
   ...reviewNumberActions,
+  ...relayActions,
   ...accountActions,
 ]
 

@@ -9,6 +9,7 @@ import type { Secrets } from '../ground/ports.ts'
 import type { Mailer, Segments } from '../ground/providers.ts'
 import type { Clock } from '../ground/time.ts'
 import { optionalWords } from '../ground/words.ts'
+import type { Effect } from '../limits/effects.ts'
 import type { Subject } from '../limits/limits.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { ReviewNumber } from '../policy/review-number.ts'
@@ -42,6 +43,18 @@ export interface Addressee extends Recipient {
   readonly mailbox: Subject
 }
 
+/** What a relay does otherwise (design D53). */
+export interface Relayed {
+  /** Of the caller, which verifies it. Undefined: otpost makes it. */
+  readonly code?: string | undefined
+  /** Of the caller, with the placeholder `{{code}}`. Undefined: the brand's. */
+  readonly text?: string | undefined
+  /** The caller does not report which codes are verified. */
+  readonly isUnreported: boolean
+  /** What it stores with a code that otpost makes. */
+  readonly keep?: (code: NewCode, to: string) => readonly Effect[]
+}
+
 export interface Order {
   readonly code: NewCode
   /** Undefined: the code of a review number, which is not sent. */
@@ -69,6 +82,7 @@ export function readAddressee(
 
 interface By {
   readonly brand: BrandWithTexts
+  readonly relayed?: Relayed | undefined
   readonly policy: Policy
   /** As `readAddressee` returns it. */
   readonly addressee: Addressee | undefined
@@ -93,7 +107,7 @@ export function readOrder(ports: OrderPorts, context: RequestContext, body: Body
   const text = { loginId, businessName, lang: readLang(body) }
   return channel === 'SMS'
     ? smsOrder(ports, context, by, { addressee, field, client, text })
-    : mailOrder(ports, context, brand, { addressee, client, text })
+    : mailOrder(ports, context, by, { addressee, client, text })
 }
 
 /** What the caller chooses of the text. */
@@ -107,7 +121,7 @@ interface TextChoice {
 function smsOrder(
   ports: OrderPorts,
   context: RequestContext,
-  { brand, policy }: By,
+  { brand, policy, relayed }: By,
   {
     addressee,
     field,
@@ -115,17 +129,21 @@ function smsOrder(
     text,
   }: { addressee: Addressee; field: string; client: EndUser; text: TextChoice },
 ): Order {
-  const way = smsWay(ports, context, addressee, { field, brand, policy, isTemplate: true })
+  const isTemplate = relayed?.text === undefined
+  const way = smsWay(ports, context, addressee, { field, brand, policy, isTemplate })
   const { loginId, businessName = brand.displayName, lang } = text
   if (loginId !== undefined && isScrubbed(way, brand)) refuseLongLoginId(brand, loginId, lang)
   const { to, subject } = addressee
-  const review = policy.reviewNumberOf(subject, brand.slug, ports.now())
-  const { otp, code } = newCode(ports, context, brand, addressee, review)
+  const review = relayed ? undefined : policy.reviewNumberOf(subject, brand.slug, ports.now())
+  const { otp, code } = newCode(ports, context, brand, addressee, { review, given: relayed?.code })
   if (review) return { review, code }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
   const isRegistered = way.providers.some(({ route }) => route === 'template')
   const values = { code: otp, businessName, lifetimeSeconds, loginId }
-  const content = otpSms(brand, values, lang, { segmentsOf, isRegistered })
+  const content =
+    relayed?.text === undefined
+      ? otpSms(brand, values, lang, { segmentsOf, isRegistered })
+      : { text: relayed.text.replace('{{code}}', otp), template: null }
   const message = smsOf(ports, brand, content, way, {
     ...sendingOf(context, addressee),
     validitySeconds: lifetimeSeconds,
@@ -137,21 +155,25 @@ function smsOrder(
   return {
     code: { ...code, provider: first?.provider.name ?? null },
     message,
-    guarded: { ...client, subject, recipient: subject[0], phone: { to, country, isAllowedCountry } },
+    guarded: {
+      ...client,
+      ...{ subject, recipient: subject[0], phone: { to, country, isAllowedCountry } },
+      ...(relayed?.isUnreported && { isUnreported: true }),
+    },
   }
 }
 
 function mailOrder(
   ports: OrderPorts,
   context: RequestContext,
-  brand: BrandWithTexts,
+  { brand, relayed }: By,
   {
     addressee,
     client,
     text: { loginId, businessName, lang },
   }: { addressee: Addressee; client: EndUser; text: TextChoice },
 ): Order {
-  const { otp, code } = newCode(ports, context, brand, addressee)
+  const { otp, code } = newCode(ports, context, brand, addressee, { given: relayed?.code })
   const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
   const template = otpKeyOf(loginId)
   const message = mailOf(brand, otpMail(brand, values, lang), { ...sendingOf(context, addressee), template })
@@ -168,15 +190,15 @@ function sendingOf({ requestId }: RequestContext, { to, subject }: Addressee) {
   return { requestId, to, recipientHash: subject[0], position: null }
 }
 
-/** Without its provider. @param review has a fixed code instead of a new one */
+/** Without its provider. @param given instead of a new one; `review` has a fixed one */
 function newCode(
   { secrets, otpTtlSeconds }: OrderPorts,
   { requestId: id }: RequestContext,
   { slug: brandSlug }: BrandWithTexts,
   { channel, to, subject }: Addressee,
-  review?: ReviewNumber,
+  { review, given }: { readonly review?: ReviewNumber | undefined; readonly given: string | undefined },
 ): { readonly otp: string; readonly code: NewCode } {
-  const otp = secrets.newCode()
+  const otp = given ?? secrets.newCode()
   const keyedCode = review?.keyedCode ?? secrets.keyedCodes({ brandSlug, channel, to }, otp)[0]
   const hash = secrets.saltedHash(id, keyedCode)
   return { otp, code: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider: null } }

@@ -8,15 +8,16 @@ import type { EpochMs } from '../ground/time.ts'
 import { authenticate, type CredentialPorts, permitted } from '../limits/credentials.ts'
 import { once, pass, ReadFields, type Settle } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
-import { calls, type LimitSettings, sendLimits } from '../limits/limits.ts'
+import { calls, type Gate, type Granted, type LimitSettings, sendLimits } from '../limits/limits.ts'
+import type { AppScope } from '../limits/scope.ts'
 import { Charge } from '../money/charge.ts'
-import type { ReadPolicy } from '../policy/policy.ts'
+import type { Policy, ReadPolicy } from '../policy/policy.ts'
 import { reviewed } from '../policy/review-number.ts'
 import { mayBeSent, type RequestContext } from '../request/request-context.ts'
 import { approvedBrand, type BrandList, type Brands, isNameOfOther } from '../texts/brand.ts'
 import { type GuardedPorts, guarded } from './guarded.ts'
-import { type OrderPorts, readAddressee, readOrder } from './order.ts'
-import type { NewCode, OtpStore } from './store.ts'
+import { type OrderPorts, type Relayed, readAddressee, readOrder } from './order.ts'
+import type { NewCode, OtpStore, SendDecision } from './store.ts'
 
 export interface SendOtpPorts
   extends CredentialPorts,
@@ -46,23 +47,44 @@ export async function sendOtp(
   operation: 'send' | 'resend',
 ): Promise<Sent> {
   context.operation = operation
+  const app = await authenticate(ports, context, body)
+  const policy = await ports.policy()
+  const scope = permitted(policy, app, 'otp')
+  return sendCode(ports, context, body, { policy, scope })
+}
+
+/** Who sends: an app with the operation, or a relay. */
+export interface Sender {
+  readonly policy: Policy
+  readonly scope: AppScope
+  readonly relayed?: Relayed
+}
+
+/** After the check of the credentials. */
+export async function sendCode(
+  ports: SendOtpPorts,
+  context: RequestContext,
+  body: Body,
+  { policy, scope, relayed }: Sender,
+): Promise<Sent> {
   const { store, now, limits, otpTtlSeconds: expiresIn } = ports
+  const app = scope.appId
+  const operation = context.operation === 'resend' ? 'resend' : 'send'
+  // The caller of a relay keeps and verifies its own code.
+  const isKept = relayed?.code === undefined
   const longestMs = longestDeliveryMs(ports.providerTimeoutMs)
   const keySettings = {
     windowMs: expiresIn * 1000,
     longestMs,
     again: (_: Sent, expiresAt: EpochMs) => ({ expiresIn: Math.ceil((expiresAt - now()) / 1000) }),
   }
-  const app = await authenticate(ports, context, body)
-  const policy = await ports.policy()
-  const scope = permitted(policy, app, 'otp')
   const brand = await approvedBrand(ports.brands, context, body, scope)
   const addressee = readAddressee(ports, context, body)
   return idempotently(ports, context, body, keySettings, async (key) => {
     const brandSlug = brand.slug
     const isOtherName = await isNameOfOther(ports.brands, scope, brand, body.businessName)
     const order = new ReadFields(() =>
-      readOrder(ports, context, body, { brand, policy, addressee, isOtherName }),
+      readOrder(ports, context, body, { brand, policy, addressee, isOtherName, relayed }),
     )
     const charge = once(() => {
       const { message } = order.value
@@ -73,26 +95,40 @@ export async function sendOtp(
     // The order of the contract, after credentials and brand.
     const gates = [
       key,
-      ...(addressee ? sendLimits(ports, addressee, lease) : []),
+      ...(addressee ? sendLimits(ports, addressee, lease).filter(appliesTo(relayed)) : []),
       calls(limits, scope),
       order,
       () => order.value.review && reviewed(context, order.value.review, operation, now()),
       () => order.value.guarded && guarded(ports, context, order.value.guarded, policy.prefixes),
       charge,
       events(ports, context, policy.webhooks.has(app)),
+      () => relayed?.keep && addressee && { effects: relayed.keep(order.value.code, addressee.to) },
     ]
     // The code is active from here on: a concurrent verify succeeds (design D15).
-    const { decision, settle } = await pass(ports, context, gates, (claims, effects) =>
-      store.beginSend(claims, order.value.code, now(), effects),
+    const { decision, settle } = await pass<Extract<SendDecision, Granted>>(
+      ports,
+      context,
+      gates,
+      async (claims, effects) => {
+        if (isKept) return store.beginSend(claims, order.value.code, now(), effects)
+        return { lastProvider: null, ...(await store.admit(claims, now(), effects)) }
+      },
     )
     const { lastProvider } = decision
     const { code, message } = order.value
     const avoid = operation === 'resend' ? lastProvider : null
     const outcome = message && (await deliver(ports, context, message, { charging: charge(), avoid }))
     const isAccepted = outcome === undefined || outcome.kind === 'accepted'
-    await end(ports, context, { code, isAccepted, lastProvider, settle })
+    await end(ports, context, { code: isKept ? code : null, isAccepted, lastProvider, settle })
     return { expiresIn }
   })
+}
+
+/** A relay has no cooldown. Its caller counts the wrong ones of its own codes. */
+function appliesTo(relayed: Relayed | undefined) {
+  const exempt =
+    relayed === undefined ? [] : relayed.code === undefined ? ['cooldown'] : ['cooldown', 'failures']
+  return ({ claims = [] }: Gate): boolean => !claims.some(({ limit }) => exempt.includes(limit ?? ''))
 }
 
 /** @throws sms_failed if no provider accepted the code, which is then revoked */
@@ -105,7 +141,8 @@ async function end(
     lastProvider,
     settle,
   }: {
-    readonly code: NewCode
+    /** Null: of the caller. */
+    readonly code: NewCode | null
     readonly isAccepted: boolean
     readonly lastProvider: string | null
     readonly settle: Settle
@@ -114,11 +151,12 @@ async function end(
   const last = context.attempts.findLast(mayBeSent)
   if (!isAccepted) {
     const provider = last?.provider ?? lastProvider
-    await settle([null], (back, effects) => store.abandonSend(code, back, provider, now(), effects))
+    if (code) await settle([null], (back, effects) => store.abandonSend(code, back, provider, now(), effects))
+    else await settle([null])
     throw new Failure('sms_failed')
   }
   try {
-    if (last) {
+    if (last && code) {
       const { provider, providerMessageId } = last
       const messageId = conversionFeedback?.accepts(provider) ? providerMessageId : null
       if (provider !== code.provider || messageId !== null)

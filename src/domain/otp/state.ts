@@ -78,7 +78,9 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       if (key) admit(state, [key.claim], now, key.answers[verdict])
     }
     const code = state.code(subject, brandSlug, now)
-    if (!code || code.hash === '' || isFromBeforeStep(code.createdAt, now)) return { kind: 'absent' }
+    const isOther = attempt.id !== undefined && attempt.id !== code?.id
+    if (!code || isOther || code.hash === '' || isFromBeforeStep(code.createdAt, now))
+      return { kind: 'absent' }
     if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }
     if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
       state.setCode(subject, brandSlug, undefined)

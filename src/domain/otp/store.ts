@@ -45,6 +45,8 @@ export interface GuessAttempt {
   readonly brandSlug: string
   /** Under each secret key, present first. */
   readonly keyedCodes: readonly string[]
+  /** Set: only the code of this request is present. */
+  readonly id?: string | undefined
   /** Set: the event `otp.verified` or `otp.locked` is stored with the result, under this ID. */
   readonly eventId?: string | undefined
   /** Set: stored in the audit log if the code is the fixed code of a review number and is right. */

@@ -9,7 +9,8 @@ import { authenticate, type CredentialPorts, isAppId, permitted } from '../limit
 import { pass, ReadFields, retryAfterSeconds, uncounted } from '../limits/gates.ts'
 import { type IdempotencyPorts, idempotently } from '../limits/idempotency-key.ts'
 import { type Claim, calls, failureBudget, type LimitSettings, type Subject } from '../limits/limits.ts'
-import type { ReadPolicy } from '../policy/policy.ts'
+import type { AppScope } from '../limits/scope.ts'
+import type { Policy, ReadPolicy } from '../policy/policy.ts'
 import {
   noteFlag,
   noteRecipient,
@@ -46,9 +47,19 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   context.operation = 'verify'
   const app = await authenticate(ports, context, body)
   const policy = await ports.policy()
-  const scope = permitted(policy, app, 'otp')
+  return verifyCode(ports, context, body, { policy, scope: permitted(policy, app, 'otp') })
+}
+
+/** After the check of the credentials. @param id of the request that sent the code. Undefined: any */
+export async function verifyCode(
+  ports: VerifyOtpPorts,
+  context: RequestContext,
+  body: Body,
+  { policy, scope, id }: { readonly policy: Policy; readonly scope: AppScope; readonly id?: string },
+): Promise<void> {
+  const app = scope.appId
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
-  const answer = new ReadFields(() => readAnswer(ports, context, body, app))
+  const answer = new ReadFields(() => readAnswer(ports, context, body, id === undefined ? app : undefined))
   await idempotently(ports, context, body, keySettings, async (key) => {
     // The order of the contract, after credentials and brand.
     const gates = [
@@ -68,6 +79,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
         failureBudget: wrongCodes[0],
         subject,
         brandSlug,
+        id,
         keyedCodes: ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp),
         // The app that sent the code may be another one.
         eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
@@ -88,11 +100,11 @@ function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' }>): Fa
   return new Failure('max_attempts', undefined, { retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs) })
 }
 
-function noteVerified(
-  { destinationOf, guard }: VerifyOtpPorts,
+export function noteVerified(
+  { destinationOf, guard }: Pick<VerifyOtpPorts, 'destinationOf' | 'guard'>,
   context: RequestContext,
   code: VerifiedCode,
-  { recipient: { channel, to }, subject: [recipient] }: Answer,
+  { recipient: { channel, to }, subject: [recipient] }: Pick<Answer, 'recipient' | 'subject'>,
 ): void {
   context.verified = code
   if (code.provider === null) noteFlag(context, 'review')
@@ -116,7 +128,8 @@ function readAnswer(
   { contacts, limits, secrets }: VerifyOtpPorts,
   context: RequestContext,
   body: Body,
-  appId: string,
+  /** Undefined: of a relay. */
+  appId: string | undefined,
 ): Answer {
   const { otp } = body
   if (!isGiven(otp)) throw invalidField('otp', 'is required.')
@@ -130,7 +143,7 @@ function readAnswer(
       : `\`email\` ${contacts.faultOf(body.email, 'EMAIL')}`
     throw new Failure('invalid_contact', `${failureMessages.invalid_contact} ${problem}`)
   }
-  if (!isAppId(appId)) throw new Failure('invalid_app_id')
+  if (appId !== undefined && !isAppId(appId)) throw new Failure('invalid_app_id')
   noteRecipient(context, recipient)
   const subject = secrets.subjects(recipient.channel, recipient.to)
   const budget = failureBudget(limits, subject)

@@ -7,6 +7,7 @@ import type { StoredMode } from '../guard/mode.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { AppScope } from '../limits/scope.ts'
 import type { Budget } from '../money/budgets.ts'
+import type { Relay } from './relay.ts'
 import type { ReviewNumber } from './review-number.ts'
 
 /** What operators set for all requests. A running server sees a change at its next request. */
@@ -25,6 +26,7 @@ export interface PolicyRows {
   readonly pauses: readonly ProviderPause[]
   readonly thresholds: IncidentThresholds
   readonly acknowledgements: readonly Acknowledgement[]
+  readonly relays: readonly Relay[]
 }
 
 /** Until then, otpost does not call the provider. */
@@ -75,6 +77,8 @@ export interface PolicyChange {
   readonly saveThresholds?: IncidentThresholds
   readonly saveAcknowledgements?: readonly Acknowledgement[]
   readonly removeAcknowledgements?: readonly Pick<Acknowledgement, 'about'>[]
+  readonly saveRelays?: readonly Relay[]
+  readonly removeRelays?: readonly Pick<Relay, 'name'>[]
   /** About the change. A running server delivers and logs it. */
   readonly alert?: Alert
   /** Null: nothing changes. */

@@ -10,6 +10,7 @@ import type { Tariff } from '../money/charge.ts'
 import type { PriceList } from '../money/prices.ts'
 import { relativePrices } from '../money/relative-prices.ts'
 import type { IncidentThresholds, PolicyRows } from './policy-store.ts'
+import type { Relay } from './relay.ts'
 import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
 
 /** Of the present revision. A call at each request sees every change. */
@@ -26,6 +27,8 @@ export class Policy implements Tariff, WayPolicy {
   readonly budgets: readonly Budget[]
   /** Design D45; also those that are switched off. */
   readonly webhooks: ReadonlyMap<string, Webhook>
+  /** Design D53; by name. */
+  readonly relays: ReadonlyMap<string, Relay>
   /** Design D48; by `reviewKey`, expired ones included. */
   private readonly reviewNumbers: ReadonlyMap<string, ReviewNumber>
   private readonly budgetsByScope: ReadonlyMap<string, readonly Budget[]>
@@ -35,10 +38,11 @@ export class Policy implements Tariff, WayPolicy {
 
   /** @param smsCountries SMS_COUNTRIES; stored rules take precedence */
   constructor(
-    { scopes, rules, prefixes, guardMode, thresholds, budgets, webhooks, reviewNumbers, pauses }: PolicyRows,
+    rows: PolicyRows,
     readonly prices: PriceList,
     smsCountries: readonly string[],
   ) {
+    const { scopes, rules, prefixes, guardMode, thresholds, budgets, webhooks, reviewNumbers, pauses } = rows
     this.destinations = new DestinationRules([...countryRules(smsCountries), ...rules])
     this.prefixes = prefixes
     this.guardMode = guardMode
@@ -46,6 +50,7 @@ export class Policy implements Tariff, WayPolicy {
     this.budgets = budgets
     this.budgetsByScope = Map.groupBy(budgets, ({ scope }) => scope)
     this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))
+    this.relays = new Map(rows.relays.map((relay) => [relay.name, relay]))
     this.reviewNumbers = new Map(reviewNumbers.map((each) => [reviewKey(each.subject, each.brandSlug), each]))
     this.pauses = new Map(pauses.map(({ provider, until }) => [provider, until]))
     this.scopes = new Map(scopes.map((scope) => [scope.appId, scope]))

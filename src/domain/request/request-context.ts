@@ -8,7 +8,7 @@ import type { BudgetName, LimitName } from './limit-names.ts'
 /** The app of test messages by operators. It has a colon, so it is no app's and no brand's. */
 export const testAppId = 'otpost:test'
 
-export type Operation = 'send' | 'resend' | 'verify' | 'notify'
+export type Operation = 'send' | 'resend' | 'verify' | 'notify' | 'relay'
 
 /** An `Authorization` header. */
 export type Authorization =
@@ -50,6 +50,8 @@ export interface RequestContext {
   unknownFields?: readonly string[] | undefined
   /** The code that a verify consumed. */
   verified?: VerifiedCode
+  /** Of a relay whose caller does not report which codes are verified. */
+  isUnreported?: boolean
   fault?: unknown
   readonly limits: LimitStatus[]
   attemptsBegun: number
@@ -198,11 +200,12 @@ export function mayBeSent({ outcome }: Pick<Attempt, 'outcome'>): boolean {
 }
 
 export interface VerifiedCode {
-  /** Null: the fixed code of a review number. */
+  /** Null: the fixed code of a review number. Empty: of a relay. */
   readonly provider: string | null
   /** Known only for a provider that gets conversion feedback. */
   readonly providerMessageId: string | null
-  readonly ageMs: number
+  /** Null: of a relay, whose caller has verified it. */
+  readonly ageMs: number | null
   /** False: another code of the number was verified on the same day, so that it does not count for its country in the guard. */
   readonly isCredited?: boolean
 }

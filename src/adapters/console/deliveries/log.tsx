@@ -8,7 +8,7 @@ import { channelNames } from '../../../domain/ground/contact.ts'
 import { count, counted, utc } from '../../../domain/ground/format.ts'
 import { dayMs, hourMs, minuteMs } from '../../../domain/ground/time.ts'
 import { type LoggedRequest, statusOf, whyOf } from '../../../domain/log/event-log.ts'
-import { resultOf } from '../../../domain/log/explain.ts'
+import { callPaths, resultOf } from '../../../domain/log/explain.ts'
 import {
   type DeliveryStatus,
   deliveryStatuses,
@@ -21,7 +21,6 @@ import {
   statusKeys,
   wordOf,
 } from '../../../domain/log/log-search.ts'
-import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import {
   Badge,
   Button,
@@ -485,13 +484,6 @@ export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report
 function StatusBadge({ status }: { status: DeliveryStatus }) {
   const { tone, name } = deliveryStatuses[status]
   return <Badge tone={tone}>{name}</Badge>
-}
-
-export const callPaths: Readonly<Record<RequestTrace['operation'], string>> = {
-  send: 'POST /otp/send',
-  resend: 'POST /otp/resend',
-  verify: 'POST /otp/verify',
-  notify: 'POST /notify',
 }
 
 /** Its end: request IDs start with their time. */

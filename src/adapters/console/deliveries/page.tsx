@@ -7,7 +7,7 @@ import type { ExplainedCode } from '../../../domain/delivery/provider-codes.ts'
 import type { Advice } from '../../../domain/ground/advice.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import { statusOf } from '../../../domain/log/event-log.ts'
-import { type Check, type Explanation, explanationLines } from '../../../domain/log/explain.ts'
+import { type Check, callPaths, type Explanation, explanationLines } from '../../../domain/log/explain.ts'
 import { deliveryStatuses } from '../../../domain/log/log-search.ts'
 import { attemptsPerJob } from '../../../domain/notify/queue.ts'
 import { guardDecision, type LimitStatus } from '../../../domain/request/request-context.ts'
@@ -28,7 +28,7 @@ import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageOf, pageWords } from '../references.ts'
-import { callPaths, DeliveryBadge, requestsTo, shortId } from './log.tsx'
+import { DeliveryBadge, requestsTo, shortId } from './log.tsx'
 
 // The page of one request: its trace as a timeline, and what to do.
 

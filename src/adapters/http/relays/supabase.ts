@@ -1,0 +1,41 @@
+import { invalid } from '../../../domain/ground/failures.ts'
+import type { RelayedCode } from '../../../domain/integration/relayed.ts'
+import { partOf, type RelayCall, type RelayKind, sent, verified } from './kind.ts'
+
+/** The Send SMS and Send Email hooks of Supabase Auth, which waits in a transaction of its database. */
+export const supabase: RelayKind = {
+  proof: 'standard-webhooks',
+  waitsMs: 3500,
+  routes: { '': { read, done: sent }, '/verified': verified },
+  // It repeats a 429 or 503 at once, and shows the message of a hook's own error to the application.
+  failed: ({ failure: { message, kind }, status }) =>
+    kind === 'unauthorized' || kind === 'route_not_found'
+      ? { status, body: { error: { http_code: status, message } } }
+      : { status: 200, body: { error: { http_code: status, message } } },
+}
+
+function read({ body }: RelayCall): readonly RelayedCode[] {
+  const [metadata, user, sms, mail] = ['metadata', 'user', 'sms', 'email_data'].map((name) =>
+    partOf(body, name),
+  ) as [RelayCall['body'], RelayCall['body'], RelayCall['body'], RelayCall['body']]
+  const { uuid, ip_address: clientIp } = metadata
+  const one = (to: Pick<RelayedCode, 'phone' | 'email'>, code: unknown, place: string): RelayedCode => ({
+    asks: 'code',
+    ...to,
+    code: code ?? null,
+    clientIp,
+    // Retries have the same, with another webhook-id.
+    ...(typeof uuid === 'string' && { key: `${uuid}${place}`.slice(0, 255) }),
+  })
+  if ('sms' in body) return [one({ phone: internationalOf(sms.phone) }, sms.otp, '')]
+  if (!('email_data' in body)) throw invalid('The body must have `sms` or `email_data`.')
+  const codes = [one({ email: user.email }, mail.token, '')]
+  // The new e-mail address gets the second code.
+  const isChange = mail.email_action_type === 'email_change' && mail.token_new
+  return isChange ? [...codes, one({ email: user.new_email }, mail.token_new, ' new')] : codes
+}
+
+/** It leaves out the plus sign. */
+function internationalOf(phone: unknown): unknown {
+  return typeof phone === 'string' && /^\d/.test(phone) ? `+${phone}` : phone
+}

@@ -1,0 +1,168 @@
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
+import type { Sealing, Secrets } from '../ground/ports.ts'
+import type { PolicyPorts } from '../policy/policy-store.ts'
+import { type Relay, type RelayKindName, relayKinds, relayUrl } from '../policy/relay.ts'
+import type { Brands } from '../texts/brand.ts'
+import { action, type Group } from './action.ts'
+import { existingBrand } from './brands.ts'
+import { field, oneOf, optional, text } from './fields.ts'
+import { type MoneyPorts, requireApp } from './money.ts'
+
+export interface RelayChangePorts extends PolicyPorts {
+  readonly brands: Pick<Brands, 'bySlug'>
+  readonly apps: MoneyPorts['apps']
+  readonly secrets: Pick<Secrets, 'newId' | 'newWebhookSecret'>
+  readonly sealing: Pick<Sealing, 'seal'>
+  /** PUBLIC_URL, else the URL on which the server listens. */
+  readonly ownUrl: () => string | Promise<string>
+}
+
+export const relayGroup: Group = {
+  name: 'relay',
+  does: 'connect identity systems, whose own codes otpost then delivers',
+  entries: 'relays',
+  target: 'relay',
+}
+
+const longestMinutes = 60
+
+/** The caller creates the key that signs its requests. */
+const signing: readonly RelayKindName[] = ['zitadel', 'authgear']
+
+/** Design D53. */
+export const relayAdd = action(relayGroup, 'add', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'add a relay, and print its URL and its secret',
+  note: 'otpost prints the secret only once. docs/relays has a page for each kind, with what to enter there.',
+  fields: {
+    name: field(nameIn, {
+      label: 'Name',
+      help: 'the name in its URL: lower-case letters, digits and hyphens',
+      max: 63,
+    }),
+    kind: field(oneOf('kind', relayKinds), {
+      label: 'Kind',
+      as: '--kind <kind>',
+      help: `the identity system: ${Object.keys(relayKinds).join(', ')}`,
+    }),
+    brand: field(text, {
+      label: 'Brand',
+      as: '--brand <slug>',
+      help: 'the brand whose text and providers send the codes',
+    }),
+    app: optional(text, {
+      label: 'App',
+      as: '--app <appid>',
+      help: 'the appId whose limit, budget and scope apply; without it, the relay has GLOBAL_LIMIT_PER_MINUTE calls a minute',
+      none: 'none',
+    }),
+    secret: optional(secretIn, {
+      label: 'Secret of the identity system',
+      as: '--secret-file <file>',
+      help: 'the file with the key that the identity system made (zitadel, authgear); without it, otpost makes a secret',
+      isFile: true,
+    }),
+    minutes: field(minutesIn, {
+      label: 'Minutes',
+      as: '--minutes <n>',
+      help: `how long the codes of the identity system live, for the text; 1 to ${longestMinutes}`,
+      byDefault: '5',
+    }),
+  },
+  audit: { 'relay.added': 'Relay added' },
+  form: { path: 'relays' },
+  run: async (ports: RelayChangePorts, { name, kind, brand, app = null, secret, minutes }) => {
+    const { actor, secrets } = ports
+    const brandSlug = await existingBrand(ports.brands, brand)
+    if (app !== null) await requireApp(ports.apps, app)
+    if (secret === undefined && signing.includes(kind))
+      throw new InvalidInput(
+        `${relayKinds[kind]} creates the key itself. Give it in a file with --secret-file.`,
+      )
+    if (secret !== undefined && kind === 'supabase' && !/^v1,whsec_[A-Za-z0-9+/]{16,}=*$/.test(secret))
+      throw new InvalidInput('The secret of a Supabase hook begins with v1,whsec_.')
+    const ofKind = secret ?? (kind === 'supabase' ? `v1,${secrets.newWebhookSecret()}` : hexadecimal(secrets))
+    const now = ports.now()
+    const relay: Relay = {
+      ...{ name, kind, brandSlug, appId: app, minutes },
+      sealedSecret: ports.sealing.seal(ofKind, name),
+      user: kind === 'twilio' ? `AC${hexadecimal(secrets)}` : name,
+      reportsVerified: false,
+      createdAt: now,
+    }
+    await ports.policy.change({ actor, now }, ({ relays }) => {
+      if (relays.some((each) => each.name === name))
+        throw new OperatorError(`There is already a relay ${name}. Remove it first, or choose another name.`)
+      if (relays.length >= mostRelays) throw new OperatorError(`There are already ${mostRelays} relays.`)
+      const details = { kind, brand: brandSlug, app: app ?? 'none' }
+      return { saveRelays: [relay], entry: { action: 'relay.added', target: name, details } }
+    })
+    return {
+      relay,
+      url: relayUrl(relay, await ports.ownUrl()),
+      made: secret === undefined ? ofKind : undefined,
+    }
+  },
+  said: ({ relay: { kind, user }, url, made }) => {
+    const login = kind === 'supabase' || signing.includes(kind) ? '' : `\nuser: ${user}`
+    return {
+      text: `The relay is at ${url}.`,
+      secret: `url: ${url}${login}${made === undefined ? '' : `\nsecret: ${made}`}`,
+    }
+  },
+})
+
+export const relayRemove = action(relayGroup, 'remove', {
+  role: 'operator',
+  isSensitive: false,
+  does: 'remove a relay; the identity system can send no more codes by it',
+  fields: { name: field(text, { label: 'Name', help: 'the name of the relay' }) },
+  audit: { 'relay.removed': 'Relay removed' },
+  form: { path: 'relays/remove' },
+  run: async (ports: PolicyPorts, { name }) => {
+    await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ relays }) => {
+      const relay = relays.find((each) => each.name === name)
+      if (!relay) throw new OperatorError(`There is no relay ${name}.`)
+      const details = { kind: relay.kind, brand: relay.brandSlug }
+      return { removeRelays: [relay], entry: { action: 'relay.removed', target: name, details } }
+    })
+  },
+  said: (_, { name }) => `The relay ${name} is removed.`,
+})
+
+export const relayActions = [relayAdd, relayRemove] as const
+
+/** The first report of a verified code. */
+export async function storeReportsVerified({ policy, now, actor }: PolicyPorts, name: string): Promise<void> {
+  await policy.change({ actor, now: now() }, ({ relays }) => ({
+    saveRelays: relays
+      .filter((each) => each.name === name)
+      .map((each) => ({ ...each, reportsVerified: true })),
+    entry: null,
+  }))
+}
+
+const mostRelays = 100
+
+/** 122 random bits. */
+function hexadecimal(secrets: Pick<Secrets, 'newId'>): string {
+  return secrets.newId().replaceAll('-', '')
+}
+
+function nameIn(text: string): string {
+  if (/^[a-z0-9][a-z0-9-]{0,62}$/.test(text)) return text
+  throw new InvalidInput('The name must be 1 to 63 lower-case letters, digits and hyphens.')
+}
+
+function secretIn(text: string): string {
+  const secret = text.trim()
+  if (/^[!-~]{16,512}$/.test(secret)) return secret
+  throw new InvalidInput('The secret must be 16 to 512 visible ASCII characters without spaces.')
+}
+
+function minutesIn(text: string): number {
+  const minutes = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (minutes >= 1 && minutes <= longestMinutes) return minutes
+  throw new InvalidInput(`The minutes must be a whole number from 1 to ${longestMinutes}.`)
+}
