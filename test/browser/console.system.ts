@@ -627,7 +627,7 @@ trace(
     const plot = chart.locator('.u-over')
     await plot.scrollIntoViewIfNeeded()
     const { x = 0, y = 0, width = 0 } = (await plot.boundingBox()) ?? {}
-    await page.mouse.move(x + 2, y + 40)
+    await page.mouse.move(x + 1, y + 40)
     await page.mouse.down()
     await page.mouse.move(x + width / 2, y + 40, { steps: 4 })
     await page.mouse.up()
