@@ -3,6 +3,7 @@ import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
+import { incidentNames } from '../domain/health/incidents.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Field, Written } from '../domain/operator/fields.ts'
@@ -149,6 +150,14 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
     countriesOfCodes: () => context.guardReader.countries(context.now()),
     routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
     providerNames: async () => (await import('../config/providers.ts')).catalogOf(env).names,
+    incidents: async () => {
+      const [{ readStored }, { readConfig }, { readDestinationConfig }] = await Promise.all([
+        import('../doctor/facts.ts'),
+        import('../config/config.ts'),
+        import('../config/destinations.ts'),
+      ])
+      return incidentNames((await readStored(context, readConfig(env), readDestinationConfig(env))).health)
+    },
     guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,
   }
 }

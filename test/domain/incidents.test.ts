@@ -2,11 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import type { MinuteOfAttempts } from '../../src/domain/health/conditions.ts'
 import { firstDay, isFirstDay } from '../../src/domain/health/first-day.ts'
 import {
+  adviceOf,
   type Cause,
   calmWords,
+  headline,
   type Impact,
   incidentsOf,
-  incidentWords,
   type Words,
 } from '../../src/domain/health/incidents.ts'
 import { problemsOf } from '../../src/domain/health/problems.ts'
@@ -129,8 +130,9 @@ describe('an outage', () => {
     provider: string,
     reason: string | null,
     errorClass: Cause['errorClass'] = 'account',
+    meaning?: string,
   ): Cause => {
-    return { provider, reason, errorClass }
+    return { provider, reason, errorClass, meaning }
   }
   test.each<[Partial<Impact>, string]>([
     [
@@ -138,24 +140,27 @@ describe('an outage', () => {
         people: { recipients: 41, isMore: false },
         causes: [cause('kannel', 'HTTP 401'), cause('twilio', 'HTTP 401')],
       },
-      'No SMS since 12:25: 41 people got none, because both providers answer HTTP 401. Check the credentials of kannel and twilio.',
+      'No SMS since 12:25: 41 people got none. Both providers answer HTTP 401. Check the credentials of kannel and twilio.',
     ],
     [
       {
         people: { recipients: 10_000, isMore: true },
         causes: [cause('kannel', 'time-out', 'unknown'), cause('twilio', 'ECONNREFUSED', 'retryable')],
       },
-      'No SMS since 12:25: more than 10,000 people got none, because kannel does not answer in time and twilio cannot be reached (ECONNREFUSED). Check the status page of kannel and twilio, and the network of this server.',
+      'No SMS since 12:25: more than 10,000 people got none. Provider kannel does not answer in time and twilio cannot be reached (ECONNREFUSED). Check the status page of kannel and twilio, and the network of this server.',
     ],
     [
-      { people: { recipients: 1, isMore: false }, causes: [cause('kannel', '20003')] },
-      'No SMS since 12:25: 1 person got none, because provider kannel answers 20003. Check the credentials and the balance of kannel.',
+      {
+        people: { recipients: 1, isMore: false },
+        causes: [cause('kannel', '20003', 'account', 'it is rejected')],
+      },
+      'No SMS since 12:25: 1 person got none. Provider kannel answers 20003: it is rejected. Check the credentials and the balance of kannel.',
     ],
-    [{}, 'No SMS since 12:25. '],
   ])('says what goes on, how many people it hits, why, and what to do: %#', (impact, expected) => {
     const [incident] = incidentsOf(down).incidents
     if (!incident) throw new Error('no incident')
-    expect(textOf(incidentWords(incident, { people: null, costs: [], causes: [], ...impact }))).toBe(expected)
+    const found = { incident, impact: { people: null, costs: [], causes: [], spender: undefined, ...impact } }
+    expect(`${textOf(headline(found))} ${adviceOf(found)}`).toBe(expected)
   })
 
   test('of one of two providers is the incident of this provider', () => {

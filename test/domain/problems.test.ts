@@ -113,7 +113,7 @@ test('has a budget that rejects, by its alert or a rejected message, and one tha
 function statusOf(budget: Budget, ...spent: readonly number[]): BudgetStatus {
   const counters = spent.map((amount, index) =>
     counterStatus(
-      budget.scope === 'country:*' ? inCountry(budget, `A${index}`) : budget,
+      budget.scope === 'country:*' ? inCountry(budget, `A${'ABCDEFGHIJKL'[index]}`) : budget,
       amount * 1_000_000,
       now,
     ),
@@ -138,13 +138,13 @@ test('has a budget of each country that rejects or is nearly spent, with the cou
   expect(told()).toEqual([])
   expect(told(100, 90, 85, 10)).toEqual([
     expect.stringMatching(
-      /^fail: Budget country:\* \(A0\) of codes is exhausted: 100 EUR of 100 EUR per day spent\./,
+      /^fail: Budget country:\* \(AA\) of codes is exhausted: 100 EUR of 100 EUR per day spent\./,
     ),
-    'warn: Budget country:* (A1) of codes: 90% of 100 EUR per day spent. If spending goes on as so far, it is used up at 2026-03-01 13:53 UTC. 1 more country has spent at least 80%.',
+    'warn: Budget country:* (AB) of codes: 90% of 100 EUR per day spent. If spending goes on as so far, it is used up at 2026-03-01 13:53 UTC. 1 more country has spent at least 80%.',
   ])
   expect(told(...Array<number>(12).fill(100))).toEqual([
     expect.stringMatching(
-      /^fail: Budget country:\* of codes is exhausted for 12 countries: A0, A1, A2, A3, A4, A5, A6, A7, A8, A9, and 2 more\. Each has 100 EUR per day\./,
+      /^fail: Budget country:\* of codes is exhausted for 12 countries: AA, AB, AC, AD, AE, AF, AG, AH, AI, AJ, and 2 more\. Each has 100 EUR per day\./,
     ),
   ])
 })
@@ -196,7 +196,10 @@ test('has every failure, however few, and names a place to see more for most', (
         { channel: 'email', alerts: 1 },
         { channel: 'webhook', alerts: 2 },
       ],
-      guard: { ...noGuard, blockedByOperators: 1 },
+      guard: {
+        ...noGuard,
+        blocks: [{ prefix: '37120', country: 'LV', createdAt: now, expiresAt: now, denied: 0 }],
+      },
       reviewNumbers: [reviewNumber],
     },
     { byProvider: [share], failures: [{ provider: 'kannel', errorClass: 'retryable', count: 4 }] },

@@ -325,8 +325,11 @@ const rows: Readonly<Record<string, Row>> = {
     ],
   },
   'incident acknowledge': {
-    entered: { about: 'provider twilio' },
-    wrong: [[{ about: 'a'.repeat(201) }, 'The incident must have 1 to 200 characters', 2]],
+    entered: { about: 'first day' },
+    wrong: [
+      [{ about: 'a'.repeat(201) }, 'The incident must have 1 to 200 characters', 2],
+      [{ about: 'provider nobody' }, 'There is no incident provider nobody now.', 1],
+    ],
   },
   'incident set': {
     entered: { failedPercent: '20', unverifiedPercent: '60', silentMinutes: '0' },

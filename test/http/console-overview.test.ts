@@ -58,7 +58,7 @@ function overview(facts: HealthFacts): string {
   const hours = { ...rangeOf('day', now), count: 48, from: now - 47 * 3_600_000 }
   const history = { before: undefined, hours, tries: new Map(), incidents: [], changes: [] }
   const { incidents, notes } = incidentsOf(facts)
-  const impact = { people: null, costs: [], causes: [] }
+  const impact = { people: null, costs: [], causes: [], spender: undefined }
   const found = incidents.map((incident) => ({ incident, impact }))
   const { statistics } = facts
   return overviewPage(pageContext, {

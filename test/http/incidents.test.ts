@@ -81,11 +81,13 @@ describe('an outage of all providers', () => {
     const since = new Date(app.clock.now).toISOString().slice(11, 16)
     // One person tries twice.
     for (const end of [1, 2, 3, 4, 5, 6, 1]) await send(`1202555020${end}`)
-    const words = `No SMS since ${since}: 6 people got none, because both providers answer HTTP 401. Check the credentials of one and two.`
-    expect(await headline()).toBe(`bad: ${words}`)
+    expect(await headline()).toBe(`bad: No SMS since ${since}: 6 people got none.`)
+    expect(textOf((await visitor.get('/admin')).html)).toContain(
+      'Both providers answer HTTP 401. Check the credentials of one and two.',
+    )
     await visitor.post('/admin/incidents/acknowledge', { about: 'sms' })
-    expect(await headline()).toBe(`warn: ${words}`)
-    expect(textOf((await visitor.get('/admin')).html)).toContain('acknowledged by')
+    expect(await headline()).toBe('warn: Acknowledged: No SMS.')
+    expect(textOf((await visitor.get('/admin')).html)).toContain('acknowledged by a sign-in link (')
     one.answer(() => accepted)
     app.advance(900)
     await send('12025550300')
@@ -122,7 +124,7 @@ test('silence is an incident and sends an alert, against the same hours of the d
   expect(await check()).toEqual([])
   app.advance(1500)
   expect(textOf((await (await signedIn(app)).get('/admin')).html)).toMatch(
-    /No calls since \d\d:\d\d ?: 15 minutes usually have about 15\./,
+    /No calls since \d\d:\d\d ?\. 15 minutes usually have about 15\./,
   )
   expect(await check()).toEqual(['started'])
   await app.eventsOf(await app.post('/otp/send', { phone: '12025550101' }))
@@ -205,16 +207,21 @@ test('thresholds decide what is an incident, and old acknowledgements are forgot
   }
   expect(await incidents()).toContain('HTTP 503')
   expect(await incidents()).not.toContain('All well')
+  const unknown = await visitor.post('/admin/incidents/acknowledge', { about: 'provider two' })
+  expect([unknown.status, textOf(unknown.html)]).toEqual([
+    409,
+    expect.stringContaining('There is no incident provider two now.'),
+  ])
+  expect((await visitor.post('/admin/incidents/acknowledge', { about: 'provider one' })).status).toBe(303)
   await visitor.post('/admin/incidents', {
     failedPercent: '90',
     unverifiedPercent: '100',
     silentMinutes: '0',
   })
   expect(await incidents()).toContain('All well')
-  await visitor.post('/admin/incidents/acknowledge', { about: 'sms' })
   app.advance(91 * 86_400)
   const later = await signedIn(app)
-  await later.post('/admin/incidents/acknowledge', { about: 'provider one' })
+  await later.post('/admin/incidents/acknowledge', { about: 'first day' })
   const { acknowledgements } = await app.app.context.policy.rows()
-  expect(acknowledgements.map(({ about }) => about)).toEqual(['provider one'])
+  expect(acknowledgements.map(({ about }) => about)).toEqual(['first day'])
 })

@@ -43,7 +43,7 @@ export const provider: ProviderHealth = {
 export const noGuard: HealthFacts['guard'] = {
   mode: 'deny',
   blocked: new Map(),
-  blockedByOperators: 0,
+  blocks: [],
   pumping: [],
 }
 

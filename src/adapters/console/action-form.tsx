@@ -192,7 +192,7 @@ function hintOf({ help, hint }: ActionField): string | undefined {
   return hint ?? `${capitalized(help)}.`
 }
 
-interface ActionButtonProps {
+export interface ActionButtonProps {
   readonly of: Formed
   /** Its fields. */
   readonly with: Entered

@@ -3,7 +3,7 @@
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
-import type { AuditFilters, AuditRecord } from '../../domain/ground/audit.ts'
+import { type AuditFilters, type AuditRecord, actorWords } from '../../domain/ground/audit.ts'
 import { capitalized, counted } from '../../domain/ground/format.ts'
 import type { Listing } from '../../domain/ground/listing.ts'
 import {
@@ -597,7 +597,7 @@ export function SetBy({ id, at, actor }: Pick<AuditRecord, 'id' | 'at' | 'actor'
         <ExactTime at={at} toMinute />
       </a>
       <small>
-        <bdi class="breaks">{actor.name}</bdi>
+        <bdi class="breaks">{actorWords(actor)}</bdi>
       </small>
     </span>
   )

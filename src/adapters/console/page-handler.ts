@@ -16,26 +16,29 @@ import type { GuardReader } from '../../domain/guard/status.ts'
 import type { AlertStore } from '../../domain/health/alerts.ts'
 import {
   type DatabaseFault,
-  type DatabaseOutage,
   databaseFault,
   UnusableDatabase,
   unreadableWords,
   unsavedWords,
 } from '../../domain/health/database-fault.ts'
-import type { HealthPorts, HealthSettings } from '../../domain/health/facts.ts'
+import {
+  type HealthPorts,
+  type HealthSettings,
+  readServerHealth,
+  type ServerPorts,
+} from '../../domain/health/facts.ts'
 import type { HistoryPorts } from '../../domain/health/history.ts'
-import type { ImpactPorts } from '../../domain/health/incidents.ts'
+import { type ImpactPorts, incidentNames } from '../../domain/health/incidents.ts'
 import type { Finding } from '../../domain/health/problem.ts'
 import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { AppTraffic } from '../../domain/log/app-traffic.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
 import type { Range } from '../../domain/log/ranges.ts'
-import type { ActiveLimit, Statistics } from '../../domain/log/statistics.ts'
+import type { Statistics } from '../../domain/log/statistics.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
 import type { PriceStore } from '../../domain/money/price-import.ts'
 import type { PriceList } from '../../domain/money/prices.ts'
-import type { DaySpend } from '../../domain/money/spending.ts'
 import type { NotifyJobStore } from '../../domain/notify/queue.ts'
 import type { Said } from '../../domain/operator/action.ts'
 import type {
@@ -85,7 +88,10 @@ import type { PageContext, Rejected } from './page-context.ts'
 import { problemPage } from './problem.tsx'
 import type { ProviderFiles } from './providers/page.tsx'
 
-export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<HealthPorts, 'providerStates'> {
+export interface ConsoleRoutePorts
+  extends Omit<LoginPorts, 'secrets'>,
+    Pick<HealthPorts, 'providerStates'>,
+    Pick<ServerPorts, 'databaseTrouble' | 'databaseOutage' | 'limited'> {
   readonly brands: BrandStore
   readonly apps: AppStore & { readonly configured: readonly string[] } & KeyOwners
   readonly requests: IntegrationRequestStore
@@ -99,18 +105,15 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
     'trace' | 'deliveries' | 'findDeliveries' | 'findCalls' | 'countFound' | 'named' | 'guarded'
   > &
     HealthPorts['eventLog'] &
-    Pick<ImpactPorts, 'spentLately'> &
+    Pick<ImpactPorts, 'spentLately' | 'spending'> &
+    ServerPorts['eventLog'] &
     HistoryPorts['eventLog'] & {
       statisticsIn(range: Range): Promise<Statistics>
       countries(now: number): Promise<readonly CountryCodes[]>
       appTraffic(now: number): Promise<ReadonlyMap<string, AppTraffic>>
-      /** Null: there is no request. */
-      lastRequestAt(): Promise<number | null>
       /** By provider: when the latest delivery report came. */
       lastReports(now: number): Promise<ReadonlyMap<string, number>>
       smsOfWeek(now: number): Promise<readonly CountrySms[]>
-      /** By day; `until` is exclusive. */
-      spending(from: number, until: number): Promise<readonly DaySpend[]>
       /** By template. */
       acceptedSms(brand: string, from: number): Promise<ReadonlyMap<string, number>>
     }
@@ -133,22 +136,12 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'>, Pick<Hea
   readonly budgets: BudgetCounters
   readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>
   readonly events: EventReader
-  readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly refused: NonNullable<HealthPorts['refused']>
-  /** Undefined: the database can be used. @param checks also if nothing is known against it */
-  readonly databaseTrouble: (checks?: boolean) => Promise<unknown>
-  readonly databaseOutage: () => DatabaseOutage | undefined
-  readonly stats: {
-    /** Requests not written to the event log since the server started. */
-    eventLog(): { readonly lost: number; readonly lastLostAt: number | null }
-    /** In bytes. Undefined: the database has no files. Rejects if they are missing. */
-    files(): Promise<{ readonly diskFree: number } | undefined>
+  readonly stats: ServerPorts['stats'] & {
     /** Of the database, in bytes. */
     size(): Promise<number>
     /** Of PostgreSQL: who has connections. */
     nodes(): Promise<HealthModel['nodes']>
-    /** Undefined: the database has the clock of this machine. */
-    clockAheadMs(): number | undefined
   }
   /** The checks of `otpost doctor`, on another thread. Undefined: this process has no settings of a server. */
   readonly runChecks: (() => Promise<readonly Finding[]>) | undefined
@@ -395,6 +388,8 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     const smsOfWeek = () => ports.eventLog.smsOfWeek(now())
     const routing = async () => settings
     const providerNames = async () => settings.providerNames
+    const incidents = async () =>
+      incidentNames(await readServerHealth({ ...ports, ...settings.numbers }, settings, 'hour', now()))
     return {
       ...settings,
       ...settings.numbers,
@@ -405,6 +400,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       smsOfWeek,
       routing,
       providerNames,
+      incidents,
     }
   }
 

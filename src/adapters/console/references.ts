@@ -41,6 +41,8 @@ const sections: Readonly<Record<string, string>> = {
 /** Those that are not their section alone. */
 const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>> = {
   'app set': ({ appId = '' }) => ({ title: 'Change the limit', href: appHref(appId) }),
+  'guard block': () => ({ title: 'Choose what to block', href: '/admin/guard' }),
+  'budget lift': () => ({ title: 'Lift or raise it', href: '/admin/money' }),
   'app webhook': ({ appId = '' }) => ({ title: `Webhook of ${appId}`, href: webhookPath(appId) }),
   'brand put': brandPage,
   'brand status': brandPage,
@@ -49,7 +51,6 @@ const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>>
     title: `Rule ${rule}`,
     href: `/admin/destinations#${encodeURIComponent(ruleId(rule, brand))}`,
   }),
-  'guard block': () => ({ title: 'Stop it', href: '/admin/guard' }),
   'relay list': () => ({ title: 'Relays', href: '/admin/relays' }),
   'review-number remove': () => ({ title: 'Review numbers', href: '/admin/review-numbers' }),
   'test-send': (fields) => ({ title: 'Send a test', href: testPath(fields) }),

@@ -5,6 +5,11 @@ export interface Actor {
   readonly name: string
 }
 
+/** A session of `otpost admin link` has no account. */
+export function actorWords({ by, name }: Actor): string {
+  return by === 'console' && !name.includes('@') ? `a sign-in link (${name})` : name
+}
+
 /** E-mails to the contact of an integration request: before it is sent, and its result. */
 export const requestMailActions = ['request.mail', 'request.mailed', 'request.mail-failed'] as const
 

@@ -1,7 +1,8 @@
 import { failuresToOpen } from '../delivery/breaker.ts'
+import { countryName } from '../delivery/destination.ts'
 import { type Advice, see } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
-import { bytesWords, capitalized, utc, withoutPoint } from '../ground/format.ts'
+import { bytesWords, capitalized, count, utc, withoutPoint } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { CallFilter } from '../log/log-search.ts'
 import type { StatKey } from '../log/stats.ts'
@@ -129,11 +130,24 @@ export function budgetCondition(
     see: [isAttacked ? see('guard block') : see('budget lift', { scope, ...(of !== 'all' && { of }) })],
     ended: `Budget ${name} is no longer exhausted.`,
     ongoing: {
-      title: `Budget ${name} is exhausted`,
+      title:
+        exhausted.length > 1
+          ? `The budgets of ${count(exhausted.length)} countries are used up`
+          : `${budgetTitle(exhausted[0]?.budget ?? budget)} is used up`,
+      advice: 'Lift the budget, or set a larger amount.',
       hit: { ...rowsOf(scope), result: 'budget' },
-      cost: { micros: spentMicros, currency },
+      cost: { micros: spentMicros, currency, period },
     },
   }
+}
+
+/** In a sentence on the overview. */
+export function budgetTitle({ scope, of, country }: Pick<BudgetName, 'scope' | 'of' | 'country'>): string {
+  const [kind = '', name = ''] = scope.split(':')
+  const place = country ?? (kind === 'country' && scope !== anyCountry ? name : undefined)
+  const whose = place === undefined ? `${kind} ${name}` : countryName(place)
+  const title = kind === 'server' ? "The server's budget" : `The budget of ${whose}`
+  return of === 'all' ? title : `${title} for ${of}`
 }
 
 /** The requests of a scope. */

@@ -4,6 +4,7 @@ import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader } from '../integration/event-store.ts'
+import { limitsInForce } from '../log/active-limits.ts'
 import type { Period } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
@@ -79,6 +80,48 @@ export interface HealthSettings {
   readonly providerTimeoutMs: number
   /** Providers that deliver nothing. */
   readonly developmentOnly: readonly string[]
+}
+
+/** What this server knows of itself. */
+export interface ServerPorts {
+  readonly eventLog: { lastRequestAt(): Promise<EpochMs | null> }
+  /** Undefined: the database can be used. @param checks also if nothing is known against it */
+  readonly databaseTrouble: (checks?: boolean) => Promise<unknown>
+  readonly databaseOutage: () => DatabaseOutage | undefined
+  readonly stats: {
+    /** Requests not written to the event log since the server started. */
+    eventLog(): { readonly lost: number; readonly lastLostAt: EpochMs | null }
+    /** In bytes. Undefined: the database has no files. Rejects if they are missing. */
+    files(): Promise<{ readonly diskFree: number } | undefined>
+    /** Undefined: the database has the clock of this machine. */
+    clockAheadMs(): number | undefined
+  }
+  readonly limited: { list(now: EpochMs): readonly ActiveLimit[] }
+}
+
+/** Of a running server. */
+export async function readServerHealth(
+  ports: HealthPorts & ServerPorts,
+  settings: HealthSettings,
+  period: Period,
+  now: EpochMs,
+): Promise<HealthFacts> {
+  const [databaseError, freeBytes, lastRequestAt, facts] = await Promise.all([
+    ports.databaseTrouble(true).then((error) => error ?? null),
+    ports.stats.files().then(
+      (files) => files?.diskFree,
+      () => undefined,
+    ),
+    ports.eventLog.lastRequestAt(),
+    readHealth(ports, settings, period, now),
+  ])
+  const { lost, lastLostAt } = ports.stats.eventLog()
+  const isNews = lastLostAt !== null && lastLostAt >= facts.statistics.from
+  const lostRequests = isNews ? lost : 0
+  const limited = limitsInForce(ports.limited.list(now), facts.budgets)
+  const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
+  const databaseOutage = ports.databaseOutage()
+  return { ...facts, server: { databaseError, databaseOutage, freeBytes, lostRequests, limited, clock } }
 }
 
 /** With what was rejected, as this server and the alerts of the last day know. */

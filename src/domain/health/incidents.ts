@@ -1,15 +1,20 @@
-import { count, counted } from '../ground/format.ts'
-import { dayMs, type EpochMs, hourMs } from '../ground/time.ts'
+import { explainedCodes, type ProviderCodes } from '../delivery/provider-codes.ts'
+import { capitalized, count, counted, withoutPoint } from '../ground/format.ts'
+import { dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
 import type { EventLogReader } from '../log/event-log.ts'
 import { type CallFilter, type ErrorClass, figureRows, type LogCount } from '../log/log-search.ts'
 import type { Lately } from '../log/statistics.ts'
+import { sumWords } from '../money/amounts.ts'
+import { type DaySpend, spendBy } from '../money/spending.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
 import type { Cost } from '../request/request-context.ts'
 import { outageWords } from './database-fault.ts'
 import type { HealthFacts } from './facts.ts'
+import { firstDayAbout } from './first-day.ts'
 import { earliest, smsOutage } from './outages.ts'
-import type { Ongoing, Problem } from './problem.ts'
+import type { BudgetCost, Ongoing, Problem } from './problem.ts'
 import { problemsOf } from './problems.ts'
+import { placeOf } from './pumping-problems.ts'
 
 // What goes on now: the first line of the overview, its incidents, and the notes that are none.
 
@@ -25,11 +30,13 @@ export interface Incident extends Pick<Problem, 'level' | 'text' | 'remedy' | 's
 /** Text, and times in it. */
 export type Words = readonly (string | { readonly at: EpochMs })[]
 
-/** Why the latest attempt at a provider failed. */
+/** Why most of the latest attempts at a provider failed. */
 export interface Cause {
   readonly provider: string
   readonly reason: string | null
   readonly errorClass: ErrorClass | null
+  /** Of the code, as the provider documents it. */
+  readonly meaning: string | undefined
 }
 
 /** What an incident does. */
@@ -38,6 +45,18 @@ export interface Impact {
   readonly people: Pick<LogCount, 'recipients' | 'isMore'> | null
   readonly costs: readonly Cost[]
   readonly causes: readonly Cause[]
+  readonly spender: Spender | undefined
+}
+
+/** What spent most of a budget. */
+interface Spender {
+  readonly app: string
+  readonly words: string
+}
+
+export interface FoundIncident {
+  readonly incident: Incident
+  readonly impact: Impact
 }
 
 /** `incidents`: those without an acknowledgement first, the worst before others. `notes`: what is past, permanent or intended. */
@@ -98,6 +117,33 @@ export function incidentsOf(facts: HealthFacts): {
   }
 }
 
+/** What operators can acknowledge. */
+export function incidentNames(facts: HealthFacts): readonly string[] {
+  return [firstDayAbout, ...incidentsOf(facts).incidents.map(({ about }) => about)]
+}
+
+/** What operators did about an attack or a provider, and a guard that is off: no incidents, but each has a line. */
+export function standingLines({
+  guard,
+  providers,
+  statistics: { until: now },
+}: HealthFacts): readonly Words[] {
+  const off = guard.mode === 'off' ? [['The SMS pumping guard is off: it sends every code.']] : []
+  const blocks = guard.blocks.filter(({ denied, createdAt }) => denied > 0 || createdAt > now - dayMs)
+  const pauses = providers.flatMap(({ name, pausedUntil: at }) =>
+    at === null ? [] : [[`${name} is paused until `, { at }, '.']],
+  )
+  return [
+    ...off,
+    ...blocks.map(({ prefix, country, expiresAt, denied }) => [
+      `Codes to +${prefix}… (${placeOf(country)}) are blocked until `,
+      { at: expiresAt },
+      `: ${count(denied)} denied in the last hour.`,
+    ]),
+    ...pauses,
+  ]
+}
+
 /** Without a known start it is acknowledged for a day. */
 function incidentOf(
   incident: Omit<Incident, 'acknowledged'>,
@@ -114,34 +160,85 @@ export interface ImpactPorts {
   findDeliveries: EventLogReader['findDeliveries']
   /** What SMS to the country cost in the last hour. */
   spentLately(now: EpochMs, country: string): Promise<readonly Cost[]>
+  /** By day; `until` is exclusive. */
+  spending(from: EpochMs, until: EpochMs): Promise<readonly DaySpend[]>
 }
 
-export async function readImpact(ports: ImpactPorts, incident: Incident, now: EpochMs): Promise<Impact> {
+export async function readImpact(
+  ports: ImpactPorts,
+  incident: Incident,
+  codes: ReadonlyMap<string, ProviderCodes>,
+  now: EpochMs,
+): Promise<FoundIncident> {
   const { hit, outage, cost, providers } = incident
   const hitRows = rowsHit(incident, now)
-  const [people, costs, causes] = await Promise.all([
+  const [people, costs, causes, spender] = await Promise.all([
     outage ?? (hit ? ports.countFound('calls', hitRows) : null),
     cost === undefined ? [] : 'country' in cost ? ports.spentLately(now, cost.country) : [cost],
-    Promise.all(providers.map((provider) => readCause(ports, provider))),
+    Promise.all(providers.map((provider) => readCause(ports, provider, codes))),
+    cost && 'period' in cost ? readSpender(ports, cost, hitRows, now) : undefined,
   ])
-  return { people, costs, causes }
+  return { incident, impact: { people, costs, causes, spender } }
+}
+
+/** The app and the country that spent most of a budget. */
+async function readSpender(
+  ports: ImpactPorts,
+  { period, currency }: BudgetCost,
+  hit: CallFilter,
+  now: EpochMs,
+): Promise<Spender | undefined> {
+  const { start, end } = periodOf(period, now)
+  const isOf = (row: DaySpend) =>
+    row.currency === currency &&
+    (['app', 'brand', 'country'] as const).every((each) => (hit[each] ?? row[each]) === row[each])
+  const rows = (await ports.spending(start, end)).filter(isOf)
+  const [most] = spendBy(rows, (row) => `${row.app} ${placeOf(row.country)}`)
+  if (!most) return undefined
+  const [, app = '', place] = /^(\S+) (.*)/.exec(most.name) ?? []
+  return { app, words: `app ${app} spent ${sumWords(most.micros, currency)} on SMS to ${place}` }
 }
 
 /** The rows of the people who got no message. An hour, if it is unknown when the incident began. */
 export function rowsHit({ hit, since }: Pick<Incident, 'hit' | 'since'>, now: EpochMs): CallFilter {
-  return { ...hit, since: since ?? now - hourMs }
+  const at = since ?? now - hourMs
+  return { ...hit, since: at - (at % minuteMs) }
 }
 
-async function readCause(ports: ImpactPorts, provider: string): Promise<Cause> {
+const attemptsOfCause = 20
+
+async function readCause(
+  ports: ImpactPorts,
+  provider: string,
+  codes: ReadonlyMap<string, ProviderCodes>,
+): Promise<Cause> {
   const { statuses } = figureRows.failedOrUnknown
-  const { rows } = await ports.findDeliveries({ provider, statuses }, { limit: 1 })
-  const [{ reason = null, errorClass = null } = {}] = rows
-  return { provider, reason, errorClass }
+  const { rows } = await ports.findDeliveries({ provider, statuses }, { limit: attemptsOfCause })
+  const byReason = [...Map.groupBy(rows, ({ reason }) => reason).values()]
+  const [same = []] = byReason.sort((one, other) => other.length - one.length)
+  const [{ reason = null, errorClass = null } = {}] = same
+  const code = explainedCodes(reason ?? '', codes).find((each) => each.provider === provider)
+  return { provider, reason, errorClass, meaning: code?.meaning }
 }
 
-/** What an incident does, and what to do: one sentence, and the remedy. */
-export function incidentWords(incident: Incident, { people, causes }: Impact): Words {
-  const { title, detail, since, remedy, about, providers, outage } = incident
+/** The incident of the first line: one that hits people now, if there is one. Undefined: operators know of all. */
+export function leading(found: readonly FoundIncident[]): FoundIncident | undefined {
+  const unknown = found.filter(({ incident }) => incident.acknowledged === null)
+  return unknown.find(hitsPeople) ?? unknown[0]
+}
+
+export function hitsPeople({ impact: { people } }: FoundIncident): boolean {
+  return people !== null && people.recipients > 0
+}
+
+/** What goes on, and since when. */
+export function startWords({ title, since }: Pick<Incident, 'title' | 'since'>): Words {
+  return since === undefined ? [title] : [title, ' since ', { at: since }]
+}
+
+/** With the harm to people. */
+export function headline({ incident, impact: { people } }: FoundIncident): Words {
+  const { about, providers, outage } = incident
   const harm = outage
     ? outageWords(outage)
     : people && people.recipients > 0
@@ -149,16 +246,16 @@ export function incidentWords(incident: Incident, { people, causes }: Impact): W
       : people && providers.length > 0
         ? 'other providers sent its messages'
         : ''
-  const why = causes.some(({ reason }) => reason !== null)
-    ? `because ${about === 'sms' ? causeWords(causes) : `it ${answer(causes[0]?.reason ?? null, false)}`}`
-    : ''
-  const effect = [detail, harm, why].filter(Boolean).join(', ')
-  return [
-    title,
-    ...(since === undefined ? [] : [' since ', { at: since }]),
-    effect === '' ? '. ' : `: ${effect}. `,
-    remedyOf(causes) ?? remedy,
-  ]
+  return [...startWords(incident), harm === '' ? '.' : `: ${harm}.`]
+}
+
+/** Why, and what to do: at most two short sentences. */
+export function adviceOf({ incident, impact: { causes, spender } }: FoundIncident): string {
+  const { detail, advice, remedy, about, text } = incident
+  const cause = about === 'sms' ? causeWords(causes) : `it ${answer(causes[0], false)}`
+  const why = causes.some(({ reason }) => reason !== null) ? cause : (detail ?? spender?.words)
+  const words = [why && `${capitalized(why)}.`, remedyOf(causes) ?? advice ?? remedy]
+  return words.filter(Boolean).join(' ') || text
 }
 
 export function peopleWords({ recipients, isMore }: Pick<LogCount, 'recipients' | 'isMore'>): string {
@@ -170,18 +267,21 @@ function causeWords(causes: readonly Cause[]): string {
   const [first, ...others] = causes
   if (!first) return ''
   const isSame = others.every(({ reason }) => reason === first.reason)
-  if (others.length === 0) return `provider ${first.provider} ${answer(first.reason, false)}`
-  if (!isSame)
-    return causes.map(({ provider, reason }) => `${provider} ${answer(reason, false)}`).join(' and ')
-  return `${others.length === 1 ? 'both' : `all ${count(causes.length)}`} providers ${answer(first.reason, true)}`
+  if (others.length === 0) return `provider ${first.provider} ${answer(first, false)}`
+  if (!isSame) {
+    const all = causes.map((cause) => `${cause.provider} ${answer({ ...cause, meaning: undefined }, false)}`)
+    return `provider ${all.join(' and ')}`
+  }
+  return `${others.length === 1 ? 'both' : `all ${count(causes.length)}`} providers ${answer(first, true)}`
 }
 
-function answer(reason: string | null, isPlural: boolean): string {
+function answer(cause: Cause | undefined, isPlural: boolean): string {
   const verb = (word: string) => (isPlural ? word : `${word}s`)
+  const { reason = null, meaning } = cause ?? {}
   if (reason === null) return verb('fail')
   if (reason === 'time-out') return `${isPlural ? 'do' : 'does'} not answer in time`
   if (isUnreachable(reason)) return `cannot be reached (${reason})`
-  return `${verb('answer')} ${reason}`
+  return `${verb('answer')} ${reason}${meaning === undefined ? '' : ` (${withoutPoint(meaning)})`}`
 }
 
 function isUnreachable(reason: string | null): boolean {

@@ -73,7 +73,8 @@ export function pauseProblems({ providers }: Pick<OutageFacts, 'providers'>): Pr
     const text = `Provider ${name} is paused until ${utc(pausedUntil)}. ${others}`
     const problem = (hasOther ? warn : fail)('providers', text, '', see('provider resume', { name }))
     const title = `Provider ${name} is paused, and no other sends its SMS`
-    return { ...problem, about: `pause ${name}`, ...(!hasOther && { ongoing: { title } }) }
+    const ongoing = { title, act: see('provider resume', { name }) }
+    return { ...problem, about: `pause ${name}`, ...(!hasOther && { ongoing }) }
   })
 }
 
@@ -127,7 +128,8 @@ export function providerProblems({
     // Without those that the recipient or the message caused.
     const own = attempts.filter((each) => each.provider === name)
     const isCertain = condition !== undefined || circuit?.isBad
-    if (level === warn || (isChance(own, 0) && !isCertain)) return problem
+    const isPaused = 'pausedUntil' in provider && provider.pausedUntil !== null
+    if (level === warn || isPaused || (isChance(own, 0) && !isCertain)) return problem
     const verb =
       !condition && !isOngoing
         ? 'is skipped'
@@ -138,7 +140,11 @@ export function providerProblems({
       ? failingSince(attempts, reported.get(about), name)
       : troubleSince(tries, stepMs, share)
     const hit = { provider: name, result: 'failed' } as const
-    return { ...problem, ongoing: { title: `Provider ${name} ${verb}`, since: began, hit } }
+    const isSpare =
+      'state' in provider && providers.some((other) => other !== provider && standsIn(other, provider))
+    const act = isSpare &&
+      provider.channel === 'SMS' && { act: see('provider pause', { name, duration: '1h' }) }
+    return { ...problem, ongoing: { title: `Provider ${name} ${verb}`, since: began, hit, ...act } }
   })
 }
 

@@ -1,6 +1,7 @@
 import type { Reference } from '../ground/advice.ts'
-import type { EpochMs } from '../ground/time.ts'
+import type { CalendarPeriod, EpochMs } from '../ground/time.ts'
 import type { CallFilter, LogFilters, LogList } from '../log/log-search.ts'
+import type { Cost } from '../request/request-context.ts'
 import type { DatabaseOutage } from './database-fault.ts'
 
 /** What can be wrong, worded once: `otpost doctor` prints it, the overview lists it, and alerts send it. */
@@ -29,6 +30,10 @@ export interface Ongoing {
   readonly title: string
   /** What it does, in a few words. */
   readonly detail?: string
+  /** What to do, if it is shorter than the remedy. */
+  readonly advice?: string
+  /** The change that helps most, with its fields. */
+  readonly act?: Reference
   /** As far as the figures say. */
   readonly since?: EpochMs | undefined
   /** The requests that it stops. */
@@ -36,7 +41,11 @@ export interface Ongoing {
   /** What of that is in no event log. */
   readonly outage?: DatabaseOutage
   /** What it costs: what was spent on codes to the country, or of a budget. */
-  readonly cost?: { readonly country: string } | { readonly micros: number; readonly currency: string }
+  readonly cost?: { readonly country: string } | BudgetCost
+}
+
+export interface BudgetCost extends Cost {
+  readonly period: CalendarPeriod
 }
 
 export type See = Reference | LogRows | { readonly setting: string } | { readonly docs: string }

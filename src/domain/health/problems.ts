@@ -4,6 +4,7 @@ import { see } from '../ground/advice.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
+import type { PumpingStatus } from '../guard/pumping.ts'
 import { figureRows, spanOf } from '../log/log-search.ts'
 import { periodWords } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
@@ -19,12 +20,19 @@ import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
 import { clockProblems } from './clock.ts'
-import { budgetCondition, databaseVerdicts, lasting } from './conditions.ts'
+import { budgetCondition, budgetTitle, databaseVerdicts, lasting } from './conditions.ts'
 import { outageWords } from './database-fault.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
-import { guardProblems, liftWarning, pumpingProblems } from './pumping-problems.ts'
+import {
+  blockOf,
+  guardProblems,
+  largeAttack,
+  openPrefix,
+  placeOf,
+  pumpingProblems,
+} from './pumping-problems.ts'
 import { silenceVerdicts } from './silence.ts'
 import { surgeProblems } from './surges.ts'
 
@@ -79,7 +87,7 @@ export function budgetProblems({
   guard,
   statistics: { until: now },
 }: Pick<HealthFacts, 'budgets' | 'guard' | 'statistics'>): Problem[] {
-  const isAttacked = liftWarning(guard) !== undefined
+  const attack = largeAttack(guard)
   return budgets.flatMap((status) => {
     const { budget, counters } = status
     const exhausted = counters.filter(({ isExhausted }) => isExhausted)
@@ -94,13 +102,29 @@ export function budgetProblems({
       near > 0 && `${have} spent at least ${nearPercent(budget)}%`,
     ]
     return found<Problem>(
-      exhausted.length > 0 && budgetCondition(status, exhausted, isAttacked),
+      exhausted.length > 0 &&
+        attackedBudget(budgetCondition(status, exhausted, attack !== undefined), attack),
       sentences && {
         ...warn('budgets', `${sentences.filter(Boolean).join('. ')}.`, '', see('budget list')),
         ...usedUpSoon(nearest, now),
       },
     )
   })
+}
+
+/** What stops the attack comes before a lift. */
+function attackedBudget(problem: Problem, attack: PumpingStatus | undefined): Problem {
+  if (!attack || !problem.ongoing) return problem
+  const open = openPrefix(attack)
+  return {
+    ...problem,
+    ongoing: {
+      ...problem.ongoing,
+      detail: `SMS pumping to ${placeOf(attack.country)} spends it`,
+      advice: `${open ? `Block ${open.prefix}…` : 'Stop it'} before you lift the budget.`,
+      act: blockOf(attack),
+    },
+  }
 }
 
 /** An incident, since SMS will be rejected within a day. */
@@ -110,13 +134,13 @@ function usedUpSoon(
 ): Pick<Problem, 'about' | 'ongoing' | 'remedy'> | undefined {
   const { budget, usedUpAt, isStopping, spentMicros } = counter
   if (usedUpAt === null || !isStopping || usedUpAt > now + dayMs) return undefined
-  const name = budgetName(budget)
+  const { currency, period } = budget
   return {
-    about: `forecast of budget ${name}`,
+    about: `forecast of budget ${budgetName(budget)}`,
     remedy: 'SMS are rejected from then on. To send more, set a larger amount.',
     ongoing: {
-      title: `Budget ${name} will be ${usedUpWords(counter)}`,
-      cost: { micros: spentMicros, currency: budget.currency },
+      title: `${budgetTitle(budget)} will be ${usedUpWords(counter)}`,
+      cost: { micros: spentMicros, currency, period },
     },
   }
 }
@@ -128,17 +152,22 @@ function webhookProblem(
   const sees = [see('app webhook', { appId, url: 'URL' }), { docs: 'webhooks' }]
   if (disabledAt !== null) {
     const { text, remedy } = disabledWebhook(appId, ` ${ago(disabledAt, now)}`)
-    const ongoing = { title: `The webhook of app ${appId} is switched off`, since: disabledAt }
+    const [title, advice] = [
+      `The webhook of app ${appId} is switched off`,
+      'Correct the receiver, then set it again.',
+    ]
+    const ongoing = { title, since: disabledAt, advice }
     return { ...bad('webhooks', text, remedy, ...sees), about: `webhook ${appId}`, ongoing }
   }
   if (!failing) return undefined
   const text = `The webhook of app ${appId} fails: ${counted(failing.events, 'event')} will be tried again. Latest error: ${failing.error}.`
   const ongoing = {
     title: `The webhook of app ${appId} fails`,
-    detail: `${counted(failing.events, 'event')} ${failing.events === 1 ? 'waits' : 'wait'}, ${failing.error}`,
+    detail: `${counted(failing.events, 'event')} ${failing.events === 1 ? 'waits' : 'wait'} for another try after ${failing.error}`,
     since: failing.since,
   }
-  return { ...bad('webhooks', text, '', ...sees), about: `webhook ${appId}`, ongoing }
+  const remedy = 'Check the receiver: otpost sends them again by itself.'
+  return { ...bad('webhooks', text, remedy, ...sees), about: `webhook ${appId}`, ongoing }
 }
 
 function clockProblem({ at, byMs }: ClockStep, { stepMs }: Statistics): Problem {

@@ -1,11 +1,12 @@
 import { countryName } from '../delivery/destination.ts'
-import { advice, see } from '../ground/advice.ts'
+import { advice, type Reference, see } from '../ground/advice.ts'
 import { count, counted } from '../ground/format.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
 import type { GuardCount } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import { type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
+import { type PumpedPrefix, type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
 import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/status.ts'
+import type { GuardPrefix } from '../guard/store.ts'
 import { unknownCountry } from '../guard/thresholds.ts'
 import type { ConditionVerdict } from './conditions.ts'
 import { bad, type Problem, warn } from './problem.ts'
@@ -15,8 +16,15 @@ export interface GuardWarnings {
   readonly mode: GuardMode
   /** How many prefixes of each country the guard has blocked. */
   readonly blocked: ReadonlyMap<string | null, number>
-  readonly blockedByOperators: number
+  /** By operators. */
+  readonly blocks: readonly BlockedPrefix[]
   readonly pumping: readonly PumpingStatus[]
+}
+
+export interface BlockedPrefix extends Pick<GuardPrefix, 'prefix' | 'createdAt' | 'expiresAt'> {
+  readonly country: string | null
+  /** Codes to the country that were denied in the last hour. */
+  readonly denied: number
 }
 
 export async function readGuardWarnings(
@@ -24,18 +32,25 @@ export async function readGuardWarnings(
   mode: GuardMode,
   now: EpochMs,
 ): Promise<GuardWarnings> {
-  if (mode === 'off') return { mode, blocked: new Map(), blockedByOperators: 0, pumping: [] }
+  if (mode === 'off') return { mode, blocked: new Map(), blocks: [], pumping: [] }
   const [prefixes, counts] = await Promise.all([guard.prefixes(), guard.guardCounts('hour', now)])
-  const blocks = effectivePrefixes(prefixes, now).filter(({ action }) => action === 'block')
-  const byGuard = blocks.filter(({ by }) => by === 'guard')
-  const blockedByOperators = blocks.length - byGuard.length
+  const all = effectivePrefixes(prefixes, now).filter(({ action }) => action === 'block')
   const blocked = new Map<string | null, number>()
-  for (const { prefix } of byGuard) {
+  const blocks: BlockedPrefix[] = []
+  for (const { prefix, by, createdAt, expiresAt } of all) {
     const country = countryOfPrefix(prefix)
-    blocked.set(country, (blocked.get(country) ?? 0) + 1)
+    if (by === 'guard') blocked.set(country, (blocked.get(country) ?? 0) + 1)
+    else blocks.push({ prefix, createdAt, expiresAt, country, denied: deniedTo(country, counts) })
   }
   const pumping = await readPumping({ guard, countryOfPrefix }, prefixes, counts, now)
-  return { mode, blocked, blockedByOperators, pumping }
+  return { mode, blocked, blocks, pumping }
+}
+
+function deniedTo(country: string | null, counts: readonly GuardCount[]): number {
+  return counts.reduce(
+    (sum, each) => (each.verdict === 'denied' && each.country === country ? sum + each.count : sum),
+    0,
+  )
 }
 
 /** A country with fewer codes in an hour may have no attack. */
@@ -86,8 +101,7 @@ function isLargeAttack(status: PumpingStatus, mode: GuardMode): boolean {
 /** Of the countries with the most codes: what attacks, and whether it goes on. */
 export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs): Problem[] {
   return pumping.slice(0, 3).map((status): Problem => {
-    const { country, recorded, prefixes } = status
-    const open = prefixes.find(({ isBlocked }) => !isBlocked)
+    const { country, recorded } = status
     const isBad = isLargeAttack(status, mode)
     const rows = { country: country === unknownCountry ? undefined : country, since: now - hourMs }
     const isDenied = pumpingState(status, mode) === 'denied' && status.denied >= manyUnverified
@@ -95,26 +109,50 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
       'guard',
       attackWords(status),
       stateWords[pumpingState(status, mode)],
-      isBad ? see('guard block', open && { prefix: open.prefix }) : see('guard status'),
+      isBad ? blockOf(status) : see('guard status'),
       recorded > 0
         ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
         : { list: 'calls', filters: { ...rows, result: 'limited' } },
     )
     const title = `SMS pumping to ${placeOf(country)}`
     const ongoing =
-      isBad || isDenied ? { ongoing: { title, detail: figuresOf(status), cost: { country } } } : {}
+      isBad || isDenied
+        ? {
+            ongoing: {
+              title,
+              detail: figuresOf(status),
+              cost: { country },
+              ...(isBad && { act: blockOf(status) }),
+            },
+          }
+        : {}
     return { ...problem, about: `pumping ${country}`, ...ongoing }
   })
 }
 
+/** Of a prefix that no operator blocks. */
+export function openPrefix({ prefixes }: PumpingStatus): PumpedPrefix | undefined {
+  return prefixes.find(({ isBlocked }) => !isBlocked)
+}
+
+/** What stops the attack. */
+export function blockOf(status: PumpingStatus): Reference {
+  const open = openPrefix(status)
+  return see('guard block', open && { prefix: open.prefix })
+}
+
+export function largeAttack({ pumping, mode }: Pick<GuardWarnings, 'pumping' | 'mode'>) {
+  return pumping.find((status) => isLargeAttack(status, mode))
+}
+
 /** What a lift of a budget would send. Undefined: no attack is known. */
-export function liftWarning({ pumping, mode }: Pick<GuardWarnings, 'pumping' | 'mode'>): string | undefined {
-  const attack = pumping.find((status) => isLargeAttack(status, mode))
+export function liftWarning(warnings: Pick<GuardWarnings, 'pumping' | 'mode'>): string | undefined {
+  const attack = largeAttack(warnings)
   return attack && `${attackWords(attack)} A lift sends such codes. Block their prefix or country first.`
 }
 
 export function guardProblems(warnings: GuardWarnings): Problem[] {
-  const { mode, blocked, blockedByOperators, pumping } = warnings
+  const { mode, blocked, blocks, pumping } = warnings
   const texts: string[] = []
   const prefixes = [...blocked].sort(([, one], [, other]) => other - one)
   if (prefixes.length > 0) {
@@ -125,8 +163,7 @@ export function guardProblems(warnings: GuardWarnings): Problem[] {
     const all = [...named, ...(others === 0 ? [] : [`${count(others)} of other countries`])].join(', ')
     texts.push(`The SMS pumping guard ${mode === 'record' ? 'would block' : 'blocks'} ${all}.`)
   }
-  if (blockedByOperators > 0)
-    texts.push(`Operators block ${counted(blockedByOperators, 'prefix', 'prefixes')}.`)
+  if (blocks.length > 0) texts.push(`Operators block ${counted(blocks.length, 'prefix', 'prefixes')}.`)
   return [
     ...texts.map((text) => warn('guard', text, '', see('guard status'))),
     ...(recordedCodes(pumping) > 0 ? modeProblems(warnings) : []),

@@ -7,7 +7,7 @@ import { type BrandPorts, brandActions } from './brands.ts'
 import type { OperatorPorts } from './changes.ts'
 import { type DestinationPorts, ruleActions } from './destinations.ts'
 import { type GuardChangePorts, guardActions } from './guard.ts'
-import { incidentActions } from './incidents.ts'
+import { type AcknowledgePorts, incidentActions } from './incidents.ts'
 import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts'
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
@@ -19,6 +19,7 @@ import { type StoredEventPorts, type WebhookPorts, webhookActions } from './webh
 /** What all actions need. */
 export interface ActionPorts
   extends OperatorPorts,
+    AcknowledgePorts,
     AccountActionPorts,
     AppPorts,
     BrandPorts,

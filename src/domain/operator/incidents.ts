@@ -1,4 +1,5 @@
-import { InvalidInput } from '../ground/operator-error.ts'
+import { actorWords } from '../ground/audit.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs } from '../ground/time.ts'
 import { firstDayAbout } from '../health/first-day.ts'
 import { defaultThresholds, type IncidentThresholds, type PolicyPorts } from '../policy/policy-store.ts'
@@ -10,6 +11,11 @@ const incidentGroup: Group = {
   does: 'acknowledge incidents, and set from when on something is one',
   entries: 'incidents',
   target: 'incident',
+}
+
+export interface AcknowledgePorts extends PolicyPorts {
+  /** The names of those that go on now. */
+  readonly incidents: () => Promise<readonly string[]>
 }
 
 /** Longer than an incident lasts. */
@@ -28,11 +34,13 @@ export const incidentAcknowledge = action(incidentGroup, 'acknowledge', {
   },
   audit: { 'incident.acknowledged': 'Incident acknowledged' },
   form: { path: 'incidents/acknowledge', page: '' },
-  run: async (ports: PolicyPorts, { about }) => {
+  run: async (ports: AcknowledgePorts, { about }) => {
     const { actor } = ports
     const at = ports.now()
+    if (!(await ports.incidents()).includes(about))
+      throw new OperatorError(`There is no incident ${about} now. It may have ended.`)
     await ports.policy.change({ actor, now: at }, ({ acknowledgements }) => ({
-      saveAcknowledgements: [{ about, at, by: actor.name }],
+      saveAcknowledgements: [{ about, at, by: actorWords(actor) }],
       removeAcknowledgements: acknowledgements.filter((each) => each.at < at - keptMs),
       entry: { action: 'incident.acknowledged', target: about, details: {} },
     }))

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { actorWords } from '../../../domain/ground/audit.ts'
 import { count, counted, duration, percent, utc } from '../../../domain/ground/format.ts'
 import type { History, PastIncident } from '../../../domain/health/history.ts'
 import { type DeliveryFilter, figureRows } from '../../../domain/log/log-search.ts'
@@ -34,7 +35,8 @@ export function Marks({ incidents, changes }: Pick<History, 'incidents' | 'chang
                 <a href={`/admin/audit?before=${id + 1}`}>
                   <ExactTime at={at} toMinute />
                 </a>{' '}
-                {auditWords[action] ?? action}: <bdi>{target}</bdi> <span class="hint">by {actor.name}</span>
+                {auditWords[action] ?? action}: <bdi>{target}</bdi>{' '}
+                <span class="hint">by {actorWords(actor)}</span>
               </li>
             ))}
           </ul>

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import { Fragment } from 'preact'
-import { utc } from '../../../domain/ground/format.ts'
+import { counted, utc } from '../../../domain/ground/format.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
 import {
   type FirstDayStep,
@@ -10,32 +10,33 @@ import {
   type StepState,
 } from '../../../domain/health/first-day.ts'
 import {
+  adviceOf,
   calmVerdict,
   calmWords,
-  type Impact,
+  type FoundIncident,
+  headline,
+  hitsPeople,
   type Incident,
-  incidentWords,
+  leading,
   peopleWords,
   rowsHit,
+  standingLines,
+  startWords,
   type Words,
 } from '../../../domain/health/incidents.ts'
-import type { Problem, See } from '../../../domain/health/problem.ts'
+import type { Problem } from '../../../domain/health/problem.ts'
 import { sumWords } from '../../../domain/money/amounts.ts'
-import { guardBlock } from '../../../domain/operator/guard.ts'
+import { actionOf } from '../../../domain/operator/actions.ts'
 import { incidentAcknowledge, incidentSet } from '../../../domain/operator/incidents.ts'
 import type { IncidentThresholds } from '../../../domain/policy/policy-store.ts'
 import { Badge, Icon, Instant, LinkButton, rich, Time } from '../../pages/components.tsx'
-import { ActionButton, ActionForm } from '../action-form.tsx'
+import { ActionButton, type ActionButtonProps, ActionForm } from '../action-form.tsx'
+import { appHref } from '../apps/paths.ts'
 import { Card } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import { Links, linksOf } from './links.tsx'
 
 // What goes on now: one sentence, the incidents, and the notes that are none.
-
-export interface FoundIncident {
-  readonly incident: Incident
-  readonly impact: Impact
-}
 
 const mostShown = 5
 
@@ -46,11 +47,25 @@ interface NowProps {
   readonly now: number
 }
 
+/** Above a time that is past. */
+export function Meanwhile({ found }: Pick<NowProps, 'found'>) {
+  if (found.length === 0) return null
+  const goOn = found.length === 1 ? 'goes on now' : 'go on now'
+  return (
+    <p class="standing">
+      <a href="/admin">{`${counted(found.length, 'incident')} ${goOn}`}</a>
+    </p>
+  )
+}
+
 export function WhatGoesOn({ facts, found, now }: NowProps) {
-  const [first] = found
+  const first = leading(found)
+  const others = found.filter((each) => each !== first && !each.incident.acknowledged && hitsPeople(each))
   const calm = calmVerdict(facts)
-  const tone = first ? toneOf(first.incident) : calm.tone
-  const rows = found.map((each) => <Row key={each.incident.about} {...each} now={now} />)
+  const tone = first ? toneOf(first.incident) : found.length > 0 ? 'warn' : calm.tone
+  const rows = found.map((each) => (
+    <Row key={each.incident.about} {...each} now={now} isFirst={each === first} />
+  ))
   return (
     <>
       <section class={`verdict ${tone}`} aria-labelledby="verdict">
@@ -58,19 +73,29 @@ export function WhatGoesOn({ facts, found, now }: NowProps) {
         <div>
           <h2 id="verdict">
             {first ? (
-              <Sentence words={incidentWords(first.incident, first.impact)} now={now} />
+              <Sentence words={headline(first)} now={now} />
+            ) : found.length > 0 ? (
+              `Acknowledged: ${found.map(({ incident }) => incident.title).join(', ')}.`
             ) : (
               rich(calm.text)
             )}
           </h2>
+          {first && <p>{rich(adviceOf(first))}</p>}
+          {others.length > 0 && <p>Also: {others.map(({ incident }) => incident.title).join(', ')}.</p>}
           {tone !== 'good' && (
             <p class="hint">
               In the last five minutes: {calmWords(facts.lately)}.{' '}
-              {!first && <a href="/admin/providers">Connect a provider</a>}
+              {found.length === 0 && <a href="/admin/providers">Connect a provider</a>}
             </p>
           )}
         </div>
+        {first && <Remedy incident={first.incident} />}
       </section>
+      {standingLines(facts).map((words, index) => (
+        <p key={index} class="standing">
+          <Sentence words={words} now={now} />
+        </p>
+      ))}
       {found.length > 0 && (
         <section class="card incidents" aria-label="Incidents">
           <ol>{rows.slice(0, mostShown)}</ol>
@@ -114,34 +139,39 @@ function Began({ at, now }: { at: number; now: number }) {
   )
 }
 
-function Row({ incident, impact, now }: FoundIncident & { now: number }) {
-  const { about, title, since, text, remedy, acknowledged } = incident
-  const { people, costs } = impact
+interface RowProps extends FoundIncident {
+  readonly now: number
+  /** The first line says what to do. */
+  readonly isFirst: boolean
+}
+
+function Row({ incident, impact, now, isFirst }: RowProps) {
+  const { about, title, text, remedy, acknowledged } = incident
+  const { people, costs, spender } = impact
+  const isShort = isFirst || acknowledged !== null
   return (
     <li class={`incident ${toneOf(incident)}`} data-key={about}>
       <div>
         <p>
-          <strong>{title}</strong>
-          {since !== undefined && (
-            <>
-              {' '}
-              since <Began at={since} now={now} />
-            </>
-          )}
+          <strong>
+            <Sentence words={startWords(incident)} now={now} />
+          </strong>
           {acknowledged && (
-            <>
+            <small>
               {' '}
-              <Badge tone="quiet">acknowledged</Badge>{' '}
-              <small>
-                by {acknowledged.by}, <Time at={acknowledged.at} />
-              </small>
-            </>
+              acknowledged by {acknowledged.by}, <Time at={acknowledged.at} />
+            </small>
           )}
-          <small>
-            <Links of={linksOf(incident.see).slice(1)} />
-          </small>
         </p>
-        <p class="hint">{rich(`${text} ${remedy}`.trim())}</p>
+        {!isShort && <p class="hint">{rich(adviceOf({ incident, impact }))}</p>}
+        <details id={`about ${about}`}>
+          <summary>Details</summary>
+          <p>
+            {rich(`${text} ${remedy}`.trim())}
+            <Links of={linksOf(incident.see)} />
+            {spender && <Links of={[{ title: `App ${spender.app}`, href: appHref(spender.app) }]} />}
+          </p>
+        </details>
       </div>
       <p class="harm">
         {people && people.recipients === 0 && <span class="hint">no people</span>}
@@ -156,7 +186,7 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
         ))}
       </p>
       <div class="actions">
-        <Remedy see={incident.see} />
+        {!isShort && <Remedy incident={incident} />}
         {!acknowledged && (
           <ActionButton of={incidentAcknowledge} with={{ about }}>
             Acknowledge<span class="sr-only"> {title}</span>
@@ -167,23 +197,30 @@ function Row({ incident, impact, now }: FoundIncident & { now: number }) {
   )
 }
 
+type Fields = Readonly<Record<string, string>>
+
+/** Changes that the page makes at once. */
+const atOnce: Readonly<
+  Record<string, (fields: Fields) => Pick<ActionButtonProps, 'confirm' | 'kind' | 'children'>>
+> = {
+  'guard block': ({ prefix }) => ({
+    confirm: `Block codes to ${prefix}… for 12 h?`,
+    kind: 'danger',
+    children: `Block ${prefix}`,
+  }),
+  'provider pause': ({ name, duration }) => ({
+    confirm: `Send no SMS by ${name} for ${duration}? Other providers send them.`,
+    children: `Pause ${name}`,
+  }),
+  'provider resume': ({ name }) => ({ children: `Use ${name} again` }),
+}
+
 /** One action: what stops it, or where to see more. */
-function Remedy({ see }: { see: readonly See[] }) {
-  const [prefix] = see.flatMap((each) =>
-    'to' in each && each.to === 'guard block' ? (each.fields.prefix ?? []) : [],
-  )
-  if (prefix !== undefined)
-    return (
-      <ActionButton
-        of={guardBlock}
-        with={{ prefix, duration: '12h' }}
-        confirm={`Block codes to ${prefix}… for 12 h?`}
-        kind="danger"
-      >
-        Block {prefix}
-      </ActionButton>
-    )
-  const [link] = linksOf(see)
+function Remedy({ incident: { act, see } }: Pick<FoundIncident, 'incident'>) {
+  const action = act && Object.keys(act.fields).length > 0 ? actionOf(act.to) : undefined
+  const button = act && atOnce[act.to]?.(act.fields)
+  if (action && button) return <ActionButton of={action} with={act.fields} {...button} />
+  const [link] = linksOf(act ? [act, ...see] : see)
   return link ? (
     <LinkButton href={link.href} small>
       {link.title}

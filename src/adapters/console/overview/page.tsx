@@ -6,7 +6,7 @@ import { hourMs } from '../../../domain/ground/time.ts'
 import type { HealthFacts } from '../../../domain/health/facts.ts'
 import type { FirstDayStep, StepState } from '../../../domain/health/first-day.ts'
 import type { History } from '../../../domain/health/history.ts'
-import { boundWords } from '../../../domain/health/incidents.ts'
+import { boundWords, type FoundIncident } from '../../../domain/health/incidents.ts'
 import { isIdle } from '../../../domain/health/outages.ts'
 import type { Problem } from '../../../domain/health/problem.ts'
 import { type DeliveryFilter, spanOf } from '../../../domain/log/log-search.ts'
@@ -39,7 +39,7 @@ import { testPath } from '../test-send/page.tsx'
 import { Chart } from './chart.tsx'
 import { Count } from './counts.tsx'
 import { HeatMap, Marks } from './history.tsx'
-import { FirstDay, type FoundIncident, Notes, WhatGoesOn } from './incidents.tsx'
+import { FirstDay, Meanwhile, Notes, WhatGoesOn } from './incidents.tsx'
 import { RangeNav } from './range.tsx'
 
 // The overview: what goes on first, then the figures of a period, providers and limits.
@@ -90,10 +90,11 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
 function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
   const { facts, found, notes, steps, statistics, history } = model
   const { server, providers } = facts
+  const isPast = statistics.until < now
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
     <div class="live" data-live="overview" data-now={now}>
-      <WhatGoesOn facts={facts} found={found} now={now} />
+      {isPast ? <Meanwhile found={found} /> : <WhatGoesOn facts={facts} found={found} now={now} />}
       {steps && <FirstDay steps={steps} />}
       <div class="columns">
         <Chart
@@ -122,10 +123,11 @@ function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
           />
         </details>
       </div>
+      {isPast && <Marks {...history} />}
       <Headlines statistics={statistics} />
       <details class="folded-part wide" id="history">
         <summary>Incidents and changes, and failures by provider and hour</summary>
-        <Marks {...history} />
+        {!isPast && <Marks {...history} />}
         <HeatMap {...history} />
       </details>
       <details class="folded-part wide" id="providers">

@@ -1,9 +1,8 @@
 import { isSetUp } from '../../../domain/accounts/accounts.ts'
-import { type HealthFacts, readHealth } from '../../../domain/health/facts.ts'
+import { type HealthFacts, readServerHealth } from '../../../domain/health/facts.ts'
 import { firstDay, isFirstDay } from '../../../domain/health/first-day.ts'
 import { readHistory } from '../../../domain/health/history.ts'
 import { incidentsOf, readImpact } from '../../../domain/health/incidents.ts'
-import { limitsInForce } from '../../../domain/log/active-limits.ts'
 import { periods, rangeBetween } from '../../../domain/log/ranges.ts'
 import { unitCurrency } from '../../../domain/money/amounts.ts'
 import { visitOf } from '../access.ts'
@@ -21,36 +20,16 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
     const [from, until] = asked.map((text) => timeIn(text))
     const isRead = from !== undefined && (until !== undefined || asked[1] === undefined)
     const range = isRead ? rangeBetween(from, until ?? now, now) : undefined
-    const [databaseError, freeBytes, lastRequestAt, facts] = await Promise.all([
-      ports.databaseTrouble(true).then((error) => error ?? null),
-      ports.stats.files().then(
-        (files) => files?.diskFree,
-        () => undefined,
-      ),
-      ports.eventLog.lastRequestAt(),
-      readHealth({ ...ports, ...settings.numbers }, settings, period, now),
-    ])
-    const { lost, lastLostAt } = ports.stats.eventLog()
-    const isNews = lastLostAt !== null && lastLostAt >= facts.statistics.from
-    const lostRequests = isNews ? lost : 0
-    const limited = limitsInForce(ports.limited.list(now), facts.budgets)
-    const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
-    const databaseOutage = ports.databaseOutage()
-    const server = { databaseError, databaseOutage, freeBytes, lostRequests, limited, clock }
+    const facts = await readServerHealth({ ...ports, ...settings.numbers }, settings, period, now)
     const statistics = range ? await ports.eventLog.statisticsIn(range) : facts.statistics
     const isUnknown = !range && asked.some((text) => text !== undefined)
     const history = await readHistory(ports, statistics, now)
-    const known = { ...facts, server }
-    const { incidents, notes } = incidentsOf(known)
+    const { incidents, notes } = incidentsOf(facts)
     const [steps, ...found] = await Promise.all([
-      readFirstDay(known),
-      ...incidents.map(async (incident) => {
-        return { incident, impact: await readImpact(ports.eventLog, incident, now) }
-      }),
+      readFirstDay(facts),
+      ...incidents.map((incident) => readImpact(ports.eventLog, incident, settings.providerCodes, now)),
     ])
-    return html(
-      overviewPage(pageContext, { facts: known, found, notes, steps, statistics, history, isUnknown }),
-    )
+    return html(overviewPage(pageContext, { facts, found, notes, steps, statistics, history, isUnknown }))
   })
 
   async function readFirstDay({ providers, acknowledgements, statistics }: HealthFacts) {

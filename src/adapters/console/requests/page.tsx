@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from 'preact'
-import type { AuditRecord } from '../../../domain/ground/audit.ts'
+import { type AuditRecord, actorWords } from '../../../domain/ground/audit.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import type { ApprovalLimits } from '../../../domain/operator/approval-limits.ts'
@@ -353,7 +353,7 @@ function MailResult({ last }: Pick<RequestMailModel, 'last'>) {
           : 'Sent'
   return (
     <>
-      {result} <Time at={at} /> by {actor.name}
+      {result} <Time at={at} /> by {actorWords(actor)}
     </>
   )
 }

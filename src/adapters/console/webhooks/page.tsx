@@ -125,7 +125,8 @@ export function WebhookState({ webhook, failing }: WebhookStateProps) {
       </span>
       {failing && (
         <small>
-          {counted(failing.events, 'event')}, the oldest <Time at={failing.since} />: {failing.error}
+          {counted(failing.events, 'event')} will be tried again, the oldest <Time at={failing.since} />:{' '}
+          {failing.error}
         </small>
       )}
     </span>
@@ -156,22 +157,23 @@ function eventCells(appId: string, event: StoredEvent) {
 }
 
 function EventStatus({ event: { state, tries, dueAt, httpStatus, error, endedAt } }: { event: StoredEvent }) {
-  const answer = [
-    error ?? (httpStatus !== null && `HTTP ${httpStatus}`),
-    tries > 1 && `${count(tries)} tries`,
-  ]
+  const answer = error ?? (httpStatus === null ? undefined : `HTTP ${httpStatus}`)
+  const unknown = endedAt === null && (tries === 0 ? 'not tried yet' : 'being sent')
+  const isRetried = endedAt === null && answer !== undefined
   return (
     <span class="two-lines">
       {state === 'delivered' ? (
         <Badge tone="good">delivered</Badge>
       ) : state === 'failed' ? (
         <Badge tone="bad">failed</Badge>
+      ) : isRetried ? (
+        <Badge tone="warn">failed, will be tried again</Badge>
       ) : (
         <Badge tone="quiet">waiting</Badge>
       )}
       <small>
-        {answer.filter(Boolean).join(', ')}
-        {endedAt === null && tries > 0 && dueAt < whileOff && (
+        {[answer ?? unknown, tries > 1 && `${count(tries)} tries`].filter(Boolean).join(', ')}
+        {isRetried && dueAt < whileOff && (
           <>
             . Next try <Time at={dueAt} isUpcoming />
           </>
