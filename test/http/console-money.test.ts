@@ -65,7 +65,7 @@ test('a budget has its scope from a list, an amount with a comma, and a state wi
   await signedIn(api, visitor)
   expect(textOf(await money())).toContain('used up at 2026-01-01 19:30 UTC forecast 12 units')
   const overview = textOf((await visitor.get('/admin')).html)
-  expect(overview).toContain('Budget server will be used up at 2026-01-01 19:30')
+  expect(overview).toContain("The server's budget will be used up at 2026-01-01 19:30")
   expect(overview).toContain('SMS are rejected from then on. To send more, set a larger amount.')
 })
 

@@ -54,6 +54,88 @@ describe('an attack that a budget stops', () => {
   })
 })
 
+/** The first line, what to do, and the lines below it. */
+async function firstLines(app: TestApp) {
+  const { html } = await (await signedIn(app)).get('/admin')
+  const [, verdict = ''] = /<section class="verdict(.*?)<\/section>/s.exec(html) ?? []
+  const [, heading = ''] = /<h2[^>]*>(.*?)<\/h2>/s.exec(verdict) ?? []
+  const lines = [...html.matchAll(/<p class="standing">(.*?)<\/p>/gs)].map(([, line = '']) => line)
+  const told = (part: string) =>
+    textOf(part)
+      .replaceAll(/ ([:.,])/g, '$1')
+      .trim()
+  return { heading: told(heading), verdict, words: told(verdict), lines: lines.map(told), html }
+}
+
+describe('the first line is short, and has the change that helps most', () => {
+  test('a provider that fails in part is paused by it, and its code is explained', async () => {
+    const [twilio, two] = [testProvider('twilio'), testProvider('two')]
+    const app = await createTestApp({ GUARD: 'off' }, { smsRoutes: { plain: [twilio, two] } })
+    apps.push(app)
+    for (let index = 0; index < 20; index++) {
+      twilio.answer(() => (index % 2 === 0 ? { kind: 'retryable', reason: '20503' } : accepted))
+      app.advance(5)
+      await app.eventsOf(await app.post('/otp/send', { phone: `120255503${10 + index}` }))
+    }
+    const { heading, verdict, words, lines, html } = await firstLines(app)
+    expect(heading).toMatch(
+      /^Provider twilio fails in part since ..:..: other providers sent its messages\.$/,
+    )
+    expect(words).toContain('It answers 20503: the provider could not accept the message at that time.')
+    expect(verdict).toContain('action="/admin/providers/pause"')
+    expect(verdict).toContain('name="name" value="twilio"')
+    expect(html).not.toContain('action="/admin/providers/pause"><input type="hidden" name="name" value="two"')
+    expect(lines).toEqual(['The SMS pumping guard is off: it sends every code.'])
+    const visitor = await signedIn(app)
+    await visitor.post('/admin/providers/pause', { name: 'twilio', duration: '1h' })
+    const paused = await firstLines(app)
+    expect(paused.heading).toStartWith('All well')
+    expect(paused.lines[1]).toMatch(/^twilio is paused until ..:..\.$/)
+  })
+
+  test('a budget that is used up says who spent it, without codes and seconds', async () => {
+    const app = await start({ GUARD: 'off', GLOBAL_LIMIT_PER_MINUTE: '1000' })
+    await policyOf(app).prices('1 0.05')
+    await policyOf(app).budget('server', '0.5')
+    for (let index = 0; index < 20; index++) {
+      app.advance(2)
+      await app.eventsOf(await app.post('/otp/send', { phone: `120255503${10 + index}` }))
+    }
+    const { heading, words, verdict } = await firstLines(app)
+    expect(heading).toMatch(/^The server's budget is used up(?: since ..:..)?: 10 people got no message\.$/)
+    expect(words).toContain('App shop spent 0.50 EUR on SMS to United States. Lift the budget')
+    expect(verdict).toContain('href="/admin/money"')
+    expect(words).not.toMatch(/429|:\d\d:\d\d/)
+    const past = await (await signedIn(app)).get('/admin?from=2025-12-31T00:00Z&until=2025-12-31T06:00Z')
+    expect(textOf(past.html)).toContain('1 incident goes on now')
+    expect(past.html).not.toContain('class="verdict')
+  })
+
+  test('a blocked attack is a line, until the block ends', async () => {
+    const app = await start({ GUARD: 'record', GLOBAL_LIMIT_PER_MINUTE: '1000' })
+    const visitor = await signedIn(app)
+    const send = async (from: number) => {
+      for (let index = from; index < from + 30; index++) {
+        app.advance(2)
+        await app.eventsOf(await app.post('/otp/send', { phone: `+9989371${index % 8}${1000 + index}` }))
+      }
+    }
+    await send(0)
+    const { heading, verdict } = await firstLines(app)
+    expect(heading).toStartWith('SMS pumping to Uzbekistan')
+    expect(verdict).toContain('Block +9989371')
+    await visitor.post('/admin/guard', { action: 'block', prefix: '+9989371', duration: '12h' })
+    await send(30)
+    const blocked = await firstLines(app)
+    expect(blocked.heading).toStartWith('All well')
+    expect(blocked.lines).toEqual([
+      expect.stringMatching(
+        /^Codes to \+9989371… \(Uzbekistan\) are blocked until [-0-9: ]+: 30 denied in the last hour\.$/,
+      ),
+    ])
+  })
+})
+
 describe('an outage of all providers', () => {
   test('is the first line: since when, how many people, why, and what to do; it can be acknowledged until it ends', async () => {
     const two = testProvider('two')

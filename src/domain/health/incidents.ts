@@ -218,7 +218,8 @@ async function readCause(
   const [same = []] = byReason.sort((one, other) => other.length - one.length)
   const [{ reason = null, errorClass = null } = {}] = same
   const code = explainedCodes(reason ?? '', codes).find((each) => each.provider === provider)
-  return { provider, reason, errorClass, meaning: code?.meaning }
+  const meaning = code && withoutPoint(code.meaning).replace(/^./, (first) => first.toLowerCase())
+  return { provider, reason, errorClass, meaning }
 }
 
 /** The incident of the first line: one that hits people now, if there is one. Undefined: operators know of all. */
@@ -281,7 +282,7 @@ function answer(cause: Cause | undefined, isPlural: boolean): string {
   if (reason === null) return verb('fail')
   if (reason === 'time-out') return `${isPlural ? 'do' : 'does'} not answer in time`
   if (isUnreachable(reason)) return `cannot be reached (${reason})`
-  return `${verb('answer')} ${reason}${meaning === undefined ? '' : ` (${withoutPoint(meaning)})`}`
+  return `${verb('answer')} ${reason}${meaning === undefined ? '' : `: ${meaning}`}`
 }
 
 function isUnreachable(reason: string | null): boolean {

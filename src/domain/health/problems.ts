@@ -139,6 +139,7 @@ function usedUpSoon(
     about: `forecast of budget ${budgetName(budget)}`,
     remedy: 'SMS are rejected from then on. To send more, set a larger amount.',
     ongoing: {
+      advice: 'To send more, set a larger amount.',
       title: `${budgetTitle(budget)} will be ${usedUpWords(counter)}`,
       cost: { micros: spentMicros, currency, period },
     },
