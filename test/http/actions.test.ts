@@ -328,7 +328,7 @@ const rows: Readonly<Record<string, Row>> = {
     entered: { about: 'first day' },
     wrong: [
       [{ about: 'a'.repeat(201) }, 'The incident must have 1 to 200 characters', 2],
-      [{ about: 'provider nobody' }, 'There is no incident provider nobody now.', 1],
+      [{ about: 'provider gone' }, 'There is no incident provider gone now.', 1],
     ],
   },
   'incident set': {
