@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
+import type { App } from '../app.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
@@ -6,7 +7,7 @@ import { InvalidInput } from '../domain/ground/operator-error.ts'
 import { incidentNames } from '../domain/health/incidents.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
-import type { Field, Written } from '../domain/operator/fields.ts'
+import type { Entered, Field, Written } from '../domain/operator/fields.ts'
 import { adviceWords, attributeOf, spelling } from './advice.ts'
 import {
   commandActor,
@@ -20,6 +21,7 @@ import {
   ownUrl,
   print,
   several,
+  withApp,
   withContext,
 } from './common.ts'
 
@@ -47,7 +49,7 @@ export function actionCommand(
   program: Command,
   env: Env,
   action: Action<ActionPorts>,
-  show: (said: Said) => void | Promise<void> = printed,
+  show: (said: Said, entered: Entered) => void | Promise<void> = printed,
 ): void {
   const command = groupCommand(program, action.group).command(action.verb).description(action.does)
   const fields = Object.entries(action.fields).filter(([, { hasNoOption }]) => !hasNoOption)
@@ -73,20 +75,23 @@ export function actionCommand(
     }
     for (const [name, field] of fields) requireValid(name, field, entered[name])
     action.read(entered)
-    await withContext(env, async (context, config) => {
+    const perform = async (context: Context, config: StoreConfig, app?: Sender) => {
       const said = await action.perform(
-        await actionPorts(context, config, env, await commandActor(env)),
+        await actionPorts(context, config, env, await commandActor(env), app),
         entered,
         {
           confirm: (question) => confirm(question.warning, { ...options, ...question }),
           isDryRun: options.dryRun ?? false,
         },
       )
-      await show(said)
+      await show(said, entered)
       for (const { text, advice = [] } of said.warnings ?? [])
         complain(`${text} ${adviceWords(program, advice)}`.trimEnd())
       if (options.dryRun) print(nothingChanged)
-    })
+      if (said.failure !== undefined) throw said.failure
+    }
+    if (action.sends(entered)) await withApp(env, (app, config) => perform(app.context, config, app))
+    else await withContext(env, perform)
   })
 }
 
@@ -95,7 +100,7 @@ function requireValid(name: string, field: Field, written: Written): void {
   const as = spelling(name, field)
   try {
     // In a form, an empty control can mean the default. In a command it is an unset variable of the shell.
-    if (written === '' && field.kind === 'text' && !field.isFile)
+    if (written === '' && field.kind === 'text' && !field.isFile && !field.isProse)
       throw new InvalidInput('It must not be empty.')
     field.read(written)
   } catch (error) {
@@ -130,8 +135,21 @@ function withChoices<Place extends Argument | Option>(place: Place, choices: Fie
   return place
 }
 
+/** What sends the messages of actions. */
+type Sender = Pick<App, 'mailRequester'>
+
+const noSender: Sender = {
+  mailRequester: () => Promise.reject(new Error('This action does not send a message.')),
+}
+
 /** All that actions need. */
-export async function actionPorts(context: Context, config: StoreConfig, env: Env, actor: Actor) {
+export async function actionPorts(
+  context: Context,
+  config: StoreConfig,
+  env: Env,
+  actor: Actor,
+  { mailRequester } = noSender,
+) {
   const { numbers } = await import('../adapters/phone/numbers.ts')
   return {
     ...config,
@@ -146,6 +164,8 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
       ])
       return parsePrices(text, catalogOf(env).names)
     },
+    mailRequester,
+    mailUrl: async () => (await import('../config/config.ts')).readConsoleOrigins(env).publicUrl,
     smsOfWeek: () => context.eventLog.smsOfWeek(context.now()),
     countriesOfCodes: () => context.guardReader.countries(context.now()),
     routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
@@ -163,5 +183,6 @@ export async function actionPorts(context: Context, config: StoreConfig, env: En
 }
 
 function printed({ text, secret, row }: Said): void {
-  print(secret ?? (row ? JSON.stringify(row) : text))
+  const line = secret ?? (row ? JSON.stringify(row) : text)
+  if (line !== '') print(line)
 }

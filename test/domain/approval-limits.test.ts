@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  changesAfterApproval,
-  noApprovalLimits,
-  resemblances,
-} from '../../src/domain/operator/approval-limits.ts'
+import { changesAfterApproval, resemblances } from '../../src/domain/operator/approval-limits.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 
+const noApprovalLimits = { perMinute: '', countries: '', budget: '', period: 'day' }
 const isCountry = (code: string) => ['GB', 'DE'].includes(code)
 const brands = [
   { ...freshBrand('acme'), displayName: 'Acme' },

@@ -42,6 +42,8 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class' |
   /** Before the ids of its controls, if the page has several of these forms. */
   readonly id?: string
   readonly submit: ComponentChildren
+  /** After the controls. */
+  readonly children?: ComponentChildren
 }
 
 /** The controls of an action. After a rejection they have what was entered. */
@@ -55,6 +57,7 @@ export function ActionForm({
   without = [],
   id = 'field',
   submit,
+  children,
   ...look
 }: ActionFormProps) {
   const { rejected } = useContext(FormContext)
@@ -116,6 +119,7 @@ export function ActionForm({
           </details>
         ),
       )}
+      {children}
       {again && rejected && rejected.foretold.length > 0 && (
         <div class="notice" id={`${id}-foretold`} tabIndex={-1} data-focus>
           <ul class="problems">

@@ -36,9 +36,6 @@ export const codeForms = {
   '/admin/destinations/check': viewer,
   '/admin/providers/:name/try': viewer,
   '/admin/test': sensitive,
-  '/admin/requests/:id/approve': sensitive,
-  '/admin/requests/:id/reject': operator,
-  '/admin/requests/:id/mail': operator,
   '/admin/review-numbers/remove': operator,
 } as const satisfies Readonly<Record<string, FormAccess>>
 

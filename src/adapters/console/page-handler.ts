@@ -382,11 +382,21 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 404, title, text)
   }
 
-  function actionPorts(by: PageRequest['by']) {
+  function actionPorts({ by, request }: Pick<PageRequest, 'by' | 'request'>) {
     const guardMode = async () => settings.guard
     const countriesOfCodes = () => ports.eventLog.countries(now())
     const smsOfWeek = () => ports.eventLog.smsOfWeek(now())
     const routing = async () => settings
+    const mailUrl = async () => ownUrl()
+    const mailRequester: ConsoleRoutePorts['mailRequester'] = (...mail) =>
+      ports.mailRequester(...mail).catch((error) => {
+        if (error instanceof OperatorError) throw error
+        const { requestId } = contextOf(request)
+        settings.log.error({ err: error, requestId }, 'an e-mail to a requester failed')
+        throw new OperatorError(
+          `The e-mail failed. The server log has the cause under the request ID ${requestId}.`,
+        )
+      })
     const providerNames = async () => settings.providerNames
     const incidents = async () =>
       incidentNames(await readServerHealth({ ...ports, ...settings.numbers }, settings, 'hour', now()))
@@ -401,6 +411,8 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       routing,
       providerNames,
       incidents,
+      mailUrl,
+      mailRequester,
     }
   }
 
@@ -410,7 +422,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     pageRequest: PageRequest,
     pageContext: PageContext,
   ): Promise<Response> {
-    const { form, params, by, visit, url } = pageRequest
+    const { form, params, visit, url } = pageRequest
     const action = actionIn(sharing, form)
     if (!action) throw new OperatorError('Choose an action.')
     const entered = enteredIn(action, form, params)
@@ -434,7 +446,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       const changed = changedIn(action, entered, form)
       if (isUnchanged(action, changed, form))
         return done(visit, filled(own, entered), 'Nothing was changed, so nothing was saved.')
-      const said = await action.perform(actionPorts(by), changed)
+      const said = await action.perform(actionPorts(pageRequest), changed)
       const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
       return done(
@@ -459,11 +471,13 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   async function foretold(
     action: FormActions[number],
     entered: Entered,
-    { by, form }: Pick<PageRequest, 'by' | 'form'>,
+    pageRequest: PageRequest,
   ): Promise<readonly string[]> {
     if (!action.hasDryRun) throw new OperatorError('This change cannot be tried.')
-    const changed = changedIn(action, entered, form)
-    const { text, warnings = [] } = await action.perform(actionPorts(by), changed, { isDryRun: true })
+    const changed = changedIn(action, entered, pageRequest.form)
+    const { text, warnings = [] } = await action.perform(actionPorts(pageRequest), changed, {
+      isDryRun: true,
+    })
     return [...text.split('\n'), ...warnings.map((warning) => warning.text)]
   }
 
@@ -512,7 +526,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     settings,
     contextOf,
     pageContextOf,
-    actionPorts,
     foretold,
     showKey,
     missing,

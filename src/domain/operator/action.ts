@@ -27,6 +27,8 @@ export interface Said {
   /** What scripts read in place of the text. */
   readonly row?: object
   readonly warnings?: readonly Warning[]
+  /** The change is stored, and what follows it failed. */
+  readonly failure?: unknown
 }
 
 export interface Warning {
@@ -59,6 +61,8 @@ interface Declaration<Ports, All extends Fields, Result> {
   /** Makes the change, and writes its audit entry in the same transaction. @throws OperatorError */
   readonly run: (ports: Ports, input: InputOf<All>) => Promise<Result>
   readonly said: (result: Result, input: InputOf<All>) => string | Said
+  /** Whether it sends a message: then a command needs the settings of a server. */
+  readonly sends?: (input: InputOf<All>) => boolean
   /** What a command asks before the change. */
   readonly asks?: (ports: Ports, input: InputOf<All>) => Promise<Question | undefined>
   /** What a command prints in place of the change, with --dry-run. */
@@ -93,6 +97,7 @@ export interface Action<Ports> {
   readonly hasDryRun: boolean
   readonly confirmation: 'yes' | 'no' | 'for some values'
   readonly isSensitive: (entered: Entered) => boolean
+  readonly sends: (entered: Entered) => boolean
   /** What each field means. @throws InvalidInput */
   readonly read: (entered: Entered) => Readonly<Record<string, unknown>>
   /** Reads the fields, and makes the change. @throws OperatorError */
@@ -111,7 +116,7 @@ export function action<Ports, All extends Fields, Result>(
   verb: string,
   declared: Declaration<Ports, All, Result>,
 ): Action<Ports> & Pick<Declaration<Ports, All, Result>, 'fields' | 'run'> {
-  const { fields, isSensitive, run, said, asks, foretells } = declared
+  const { fields, isSensitive, run, said, asks, foretells, sends = () => false } = declared
   const inputOf = (entered: Entered) =>
     Object.fromEntries(
       Object.entries(fields).map(([name, { read }]) => [name, read(entered[name])]),
@@ -132,6 +137,7 @@ export function action<Ports, All extends Fields, Result>(
         throw error
       }
     },
+    sends: (entered) => sends(inputOf(entered)),
     read: inputOf,
     perform: async (ports, entered, { confirm, isDryRun = false } = {}) => {
       const input = inputOf(entered)

@@ -4,7 +4,7 @@ import { type AccountActionPorts, accountActions } from './accounts.ts'
 import type { Action } from './action.ts'
 import { type AppPorts, appActions } from './apps.ts'
 import { type BrandPorts, brandActions } from './brands.ts'
-import type { OperatorPorts } from './changes.ts'
+import type { BrandStore, OperatorPorts } from './changes.ts'
 import { type DestinationPorts, ruleActions } from './destinations.ts'
 import { type GuardChangePorts, guardActions } from './guard.ts'
 import { type AcknowledgePorts, incidentActions } from './incidents.ts'
@@ -12,6 +12,7 @@ import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
 import { type RelayChangePorts, relayActions } from './relays.ts'
+import { type RequestPorts, requestActions } from './requests.ts'
 import { type ReviewActionPorts, reviewNumberActions } from './review-numbers.ts'
 import { type RestorePorts, textActions } from './texts.ts'
 import { type StoredEventPorts, type WebhookPorts, webhookActions } from './webhooks.ts'
@@ -31,8 +32,10 @@ export interface ActionPorts
     QueueOperatorPorts,
     RelayChangePorts,
     ReviewActionPorts,
+    RequestPorts,
     RestorePorts,
     WebhookPorts {
+  readonly brands: BrandStore
   readonly contacts: Contacts
   readonly secrets: Secrets
 }
@@ -41,6 +44,7 @@ export interface ActionPorts
 export const actions: readonly Action<ActionPorts>[] = [
   ...brandActions,
   ...textActions,
+  ...requestActions,
   ...appActions,
   ...webhookActions,
   ...moneyActions,

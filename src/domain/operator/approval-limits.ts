@@ -4,12 +4,12 @@ import { lookalikeKey } from '../ground/words.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { type Brand, nameKey } from '../texts/brand.ts'
 import type { Action } from './action.ts'
-import type { ActionPorts } from './actions.ts'
-import { appSet } from './apps.ts'
-import { destinationSet } from './destinations.ts'
+import { type AppPorts, appSet } from './apps.ts'
+import type { OperatorPorts } from './changes.ts'
+import { type DestinationPorts, destinationSet } from './destinations.ts'
 import type { StoredPorts } from './dry-run.ts'
 import type { Entered } from './fields.ts'
-import { budgetSet } from './money.ts'
+import { budgetSet, type MoneyPorts } from './money.ts'
 
 /** What an operator decides when they approve an integration request, beside the app and the brand. Empty: no limit. */
 export interface ApprovalLimits {
@@ -20,9 +20,9 @@ export interface ApprovalLimits {
   readonly period: string
 }
 
-export const noApprovalLimits: ApprovalLimits = { perMinute: '', countries: '', budget: '', period: 'day' }
+export type LimitPorts = OperatorPorts & AppPorts & MoneyPorts & DestinationPorts & StoredPorts
 
-type Change = readonly [action: Action<ActionPorts>, entered: Entered]
+type Change = readonly [action: Action<LimitPorts>, entered: Entered]
 
 /** What follows the approval. @throws InvalidInput */
 export function changesAfterApproval(
@@ -52,10 +52,7 @@ export function changesAfterApproval(
 }
 
 /** Until one fails. Resolves to why. */
-export async function setLimits(
-  ports: ActionPorts & StoredPorts,
-  changes: readonly Change[],
-): Promise<string | undefined> {
+export async function setLimits(ports: LimitPorts, changes: readonly Change[]): Promise<string | undefined> {
   try {
     for (const [action, entered] of changes) await action.perform(ports, entered)
     return undefined

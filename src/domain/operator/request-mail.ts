@@ -1,4 +1,5 @@
 import { longestDeliveryMs } from '../delivery/delivery.ts'
+import { advice, see } from '../ground/advice.ts'
 import { type AuditReader, type AuditRecord, requestMailActions } from '../ground/audit.ts'
 import { textProblem } from '../ground/body.ts'
 import { OperatorError } from '../ground/operator-error.ts'
@@ -8,7 +9,6 @@ import { minuteMs } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { renderMail } from '../texts/emails.ts'
 import type { ChangePorts } from './changes.ts'
-import { noRequest, requestIdOf } from './requests.ts'
 
 /** To the contact of an integration request. Plain text with placeholders. */
 export interface RequestMail {
@@ -87,6 +87,17 @@ export function checkRequestMail({ subject, text }: RequestMail): void {
       )
   if (/otp_live_\w{20}/.test(`${subject}\n${text}`))
     throw new OperatorError('The e-mail must not contain an API key. Send the key over a secure channel.')
+}
+
+export function requestIdOf(text: string): string {
+  return text.trim().toLowerCase()
+}
+
+export function noRequest(requestId: string): OperatorError {
+  return new OperatorError(
+    `Request ${requestId} does not exist.`,
+    advice`${see('request list')} lists the requests.`,
+  )
 }
 
 /** The latest audit entry about an e-mail to the requester. */

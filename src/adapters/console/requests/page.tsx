@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
 import { type AuditRecord, actorWords } from '../../../domain/ground/audit.ts'
 import { channelNames } from '../../../domain/ground/contact.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
-import type { ApprovalLimits } from '../../../domain/operator/approval-limits.ts'
-import type { RequestMail } from '../../../domain/operator/request-mail.ts'
+import type { Entered } from '../../../domain/operator/fields.ts'
+import { requestApprove, requestMail, requestReject } from '../../../domain/operator/requests.ts'
 import {
   Badge,
   Choice,
@@ -15,11 +16,11 @@ import {
   Field,
   LinkButton,
   rich,
-  Select,
   Snippet,
   Time,
 } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Notice, Pager, Problem, Table } from '../components.tsx'
+import { ActionForm } from '../action-form.tsx'
+import { Card, consolePage, FormContext, Notice, Pager, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 interface RequestsModel {
@@ -30,34 +31,28 @@ interface RequestsModel {
   readonly next: number | null
 }
 
-export interface RequestModel {
+interface RequestModel {
   readonly request: IntegrationRequestRecord
-  readonly appId: string
-  readonly brandSlug: string
-  readonly limits: ApprovalLimits
+  readonly start: Entered
   /** Of prices. */
   readonly currency: string
   /** Of the name of the brand with other brands, as sentences. */
   readonly resemblances: readonly string[]
-  readonly reason: string
-  /** Of each form. */
-  readonly mails: Readonly<Record<'approved' | 'rejected', ChosenMail>>
+  /** Of each form, as its fields. */
+  readonly mails: Readonly<Record<'approved' | 'rejected', Entered>>
   readonly mailerName: string
-  readonly problem: string | null
   /** Null: the request is pending. */
   readonly mail: RequestMailModel | null
 }
 
-export interface ChosenMail extends RequestMail {
-  readonly isChosen: boolean
-}
-
 /** Of a decided request. */
-export interface RequestMailModel extends RequestMail {
+export interface RequestMailModel {
   readonly request: IntegrationRequestRecord
   readonly mailerName: string
   readonly last: AuditRecord | null
   readonly problem: string | null
+  /** As its fields. */
+  readonly mail: Entered
 }
 
 export function requestsPage(
@@ -151,7 +146,6 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
       ) : (
         <div class="stack">
           <Card title="Decision">
-            <Problem text={model.problem} />
             <Facts
               entries={{
                 Decision: <DecisionBadge status={request.status} />,
@@ -169,11 +163,9 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
 }
 
 function Deciding({ model }: { model: RequestModel }) {
-  const { request, problem, limits, currency } = model
-  const path = pathOf(request)
+  const { request, currency } = model
   return (
     <div class="stack">
-      <Problem text={problem} />
       {model.resemblances.length > 0 && (
         <Notice tone="warn">
           <div>
@@ -188,86 +180,59 @@ function Deciding({ model }: { model: RequestModel }) {
         title="Approve"
         hint="Creates the app, its API key and an active brand. The app can use only this brand. An existing brand with this slug does not change."
       >
-        <Form action={`${path}/approve`} submit="Approve and create API key">
-          <Field
-            label="App ID"
-            name="appId"
-            required
-            isCode
-            value={model.appId}
-            hint="The app sends it as `appId`."
-          />
-          <Field
-            label="Brand slug"
-            name="brandSlug"
-            required
-            isCode
-            value={model.brandSlug}
-            hint="The app sends it as `brandId`."
-          />
-          <Field
-            label="Calls per minute"
-            name="perMinute"
-            isCode
-            maxLength={6}
-            value={limits.perMinute}
-            hint="1 to 999999. If empty, the setting `GLOBAL_LIMIT_PER_MINUTE` applies."
-          />
-          <Field
-            label="Countries"
-            name="countries"
-            isCode
-            value={limits.countries}
-            placeholder="GB, DE"
-            hint="SMS of a new brand go only to these. If empty, the rules on the page Destinations apply."
-          />
-          <Field
-            label={`Budget in ${currency}`}
-            name="budget"
-            isCode
-            value={limits.budget}
-            placeholder="20.50"
-          />
-          <Select
-            label="Per"
-            name="period"
-            value={limits.period}
-            options={{ day: 'day (UTC)', month: 'month (UTC)' }}
-          />
-          <MailChoice model={model} status="approved" />
+        <ActionForm
+          of={requestApprove}
+          start={model.start}
+          hidden={{ id: request.id }}
+          labels={{ budget: `Budget in ${currency}` }}
+          without={mailNames}
+          id="approve"
+          submit="Approve and create API key"
+        >
+          <MailChoice model={model} of={requestApprove} mail={model.mails.approved} />
           <p class="hint">
             The next page shows the API key once. Send the key to the integrator over a secure channel.
           </p>
-        </Form>
+        </ActionForm>
       </Card>
       <Card title="Reject" hint="The reason is for your records. The e-mail has only the text below.">
-        <Form
-          action={`${path}/reject`}
+        <ActionForm
+          of={requestReject}
+          hidden={{ id: request.id }}
+          without={mailNames}
+          id="reject"
           confirm={`Reject the request from ${request.companyName}? You cannot undo this.`}
           submit="Reject"
           kind="danger"
         >
-          <Field label="Reason" name="reason" value={model.reason} rows={3} />
-          <MailChoice model={model} status="rejected" />
-        </Form>
+          <MailChoice model={model} of={requestReject} mail={model.mails.rejected} />
+        </ActionForm>
       </Card>
     </div>
   )
 }
 
+const mailNames = ['mail', 'subject', 'text']
+
 const noMailServer =
   'No mail server is configured (`SMTP_URL`). The e-mail goes to the outbox and does not reach the requester.'
 
+interface MailProps {
+  readonly of: { readonly name: string; readonly verb: string }
+  /** As its fields. */
+  readonly mail: Entered
+}
+
 /** The fields are hidden while the box is not checked. */
-function MailChoice({ model, status }: { model: RequestModel; status: 'approved' | 'rejected' }) {
-  const { request, mails, mailerName } = model
-  const mail: ChosenMail = mails[status]
+function MailChoice({ model: { request, mailerName }, of, mail }: MailProps & { model: RequestModel }) {
+  const { rejected } = useContext(FormContext)
+  const chosen = rejected?.action === of.name ? rejected.values : mail
   return (
     <div class="mail-choice">
       <Choice
-        id={`${status}-mail`}
+        id={`${of.verb}-mail`}
         name="mail"
-        checked={mail.isChosen}
+        checked={chosen.mail === true}
         label={
           <>
             Send this e-mail to <bdi class="breaks">{request.contactEmail}</bdi>
@@ -275,20 +240,22 @@ function MailChoice({ model, status }: { model: RequestModel; status: 'approved'
         }
         {...(mailerName === 'outbox' && { hint: noMailServer })}
       />
-      <MailFields mail={mail} id={status} />
+      <MailFields of={of} mail={mail} />
     </div>
   )
 }
 
-function MailFields({ mail, id }: { mail: RequestMail; id: string }) {
+function MailFields({ of, mail }: MailProps) {
+  const { rejected } = useContext(FormContext)
+  const { subject, text } = rejected?.action === of.name ? rejected.values : mail
   return (
     <div class="mail-fields">
-      <Field label="Subject" name="subject" id={`${id}-subject`} value={mail.subject} />
+      <Field label="Subject" name="subject" id={`${of.verb}-subject`} value={String(subject)} />
       <Field
         label="Text"
         name="text"
-        id={`${id}-text`}
-        value={mail.text}
+        id={`${of.verb}-text`}
+        value={String(text)}
         rows={12}
         hint="Plain text. Words such as `{{appId}}` and `{{brandId}}` are replaced with their values. Do not write the API key here."
       />
@@ -306,13 +273,15 @@ export function RequestMailCard({
 }) {
   const { request, last, problem, mailerName } = model
   const form = (
-    <Form
-      action={`${pathOf(request)}/mail`}
-      hidden={{ after: String(last?.id ?? '') }}
+    <ActionForm
+      of={requestMail}
+      hidden={{ id: request.id, after: String(last?.id ?? 0) }}
+      without={mailNames}
+      id="mail"
       submit={last?.action === 'request.mailed' ? 'Send another e-mail' : 'Send e-mail'}
     >
-      <MailFields mail={model} id="again" />
-    </Form>
+      <MailFields of={requestMail} mail={model.mail} />
+    </ActionForm>
   )
   const isDone = last?.action === 'request.mailed' && problem === null
   return (

@@ -1,42 +1,15 @@
-import type { Actor } from '../../../domain/ground/audit.ts'
-import { OperatorError } from '../../../domain/ground/operator-error.ts'
-import {
-  type ApprovalLimits,
-  changesAfterApproval,
-  noApprovalLimits,
-  resemblances,
-  setLimits,
-} from '../../../domain/operator/approval-limits.ts'
-import {
-  checkRequestMail,
-  defaultRequestMail,
-  lastRequestMail,
-  type RequestMail,
-} from '../../../domain/operator/request-mail.ts'
-import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/requests.ts'
+import { resemblances } from '../../../domain/operator/approval-limits.ts'
+import type { Entered } from '../../../domain/operator/fields.ts'
+import { defaultRequestMail, lastRequestMail } from '../../../domain/operator/request-mail.ts'
+import { requestApprove, requestReject, suggestedSlug } from '../../../domain/operator/requests.ts'
+import { nameKey } from '../../../domain/texts/brand.ts'
 import { done, html } from '../answers.ts'
-import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
-import { orAgain, type PageHandler, pageLength } from '../page-handler.ts'
-import {
-  type ChosenMail,
-  type RequestMailModel,
-  type RequestModel,
-  requestPage,
-  requestsPage,
-} from './page.tsx'
+import { type PageHandler, pageLength } from '../page-handler.ts'
+import { type RequestMailModel, requestPage, requestsPage } from './page.tsx'
 
-export function requestRoutes({
-  get,
-  post,
-  ports,
-  pageContextOf,
-  actionPorts,
-  showKey,
-  settings,
-  missing,
-  contextOf,
-}: PageHandler): void {
+export function requestRoutes(handler: PageHandler): void {
+  const { get, after, ports, pageContextOf, showKey, settings, missing } = handler
   get('/admin/requests', async ({ url }, pageContext) => {
     const number = Number(/^[1-9][0-9]{0,5}$/.exec(url.searchParams.get('page') ?? '')?.[0] ?? 1)
     const query = { limit: pageLength + 1, offset: (number - 1) * pageLength }
@@ -55,137 +28,58 @@ export function requestRoutes({
     return html(requestsPage(pageContext, model))
   })
   get('/admin/requests/:id', async ({ params }, pageContext) => requestForm(pageContext, params.id))
-  post('/admin/requests/:id/approve', async ({ visit, request, form, params, by }, pageContext) => {
-    const { id = '' } = params
-    const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
-    const limits = {
-      perMinute: field(form, 'perMinute'),
-      countries: field(form, 'countries'),
-      budget: field(form, 'budget'),
-      period: field(form, 'period'),
-    }
-    const mail = mailIn(form)
-    return orAgain(
-      async () => {
-        if (mail.isChosen) checkRequestMail(mail)
-        const known = await ports.brands.list()
-        const changes = changesAfterApproval(limits, asked, known, settings.numbers.isCountry)
-        const { key, brand, brandExisted } = await approveRequest(by, id, asked)
-        const unset = await setLimits(actionPorts(by), changes)
-        const sent = mail.isChosen ? await mailed(request, by.actor, id, mail) : null
-        const existed = `The brand ${brand.slug} already existed and was not changed. Its status is ${brand.status}.`
-        const notes = [brandExisted && existed, unset, sent?.isSent && sent.text].filter(Boolean)
-        const tone = brand.status === 'active' && !unset ? 'good' : 'bad'
-        const after = await pageContextOf(visit, notes.length > 0 ? { tone, text: notes.join(' ') } : null)
-        const failed = sent && !sent.isSent ? await mailModel(id, mail, sent.text) : null
-        return showKey(after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug, mail: failed })
-      },
-      (text) => requestForm(pageContext, id, { ...asked, limits, mails: { approved: mail }, problem: text }),
-    )
+  after(requestApprove, async (said, entered, { visit, params: { id = '' } }) => {
+    const { secret = '', text, warnings = [], failure } = said
+    const notes = [...warnings.map((warning) => warning.text), text].filter(Boolean)
+    const tone = warnings.length === 0 ? 'good' : 'bad'
+    const around = await pageContextOf(visit, notes.length > 0 ? { tone, text: notes.join(' ') } : null)
+    const mail = failure instanceof Error ? await mailModel(id, entered, failure.message) : null
+    const brandSlug = nameKey(String(entered.brandSlug))
+    return showKey(around, { appId: String(entered.appId), apiKey: secret, brandSlug, mail })
   })
-  post('/admin/requests/:id/reject', async ({ visit, request, form, params, by }, pageContext) => {
-    const { id = '' } = params
-    const reason = field(form, 'reason')
-    const mail = mailIn(form)
-    return orAgain(
-      async () => {
-        if (mail.isChosen) checkRequestMail(mail)
-        await rejectRequest(by, id, reason)
-        if (!mail.isChosen) return done(visit, '/admin/requests', 'Rejected the request.')
-        const sent = await mailed(request, by.actor, id, mail)
-        if (sent.isSent) return done(visit, '/admin/requests', `Rejected the request. ${sent.text}`)
-        return requestForm(pageContext, id, { mail, mailProblem: `The request is rejected. ${sent.text}` })
-      },
-      (text) => requestForm(pageContext, id, { reason, mails: { rejected: mail }, problem: text }),
-    )
+  after(requestReject, ({ warnings = [], failure }, entered, { visit, params: { id } }, pageContext) => {
+    if (failure instanceof Error) return requestForm(pageContext, id, entered, failure.message)
+    const text = ['Rejected the request.', ...warnings.map((warning) => warning.text)].join(' ')
+    return done(visit, '/admin/requests', text)
   })
-  post('/admin/requests/:id/mail', async ({ visit, form, params: { id = '' }, by }, pageContext) => {
-    const mail = mailIn(form)
-    const after = Number(field(form, 'after')) || null
-    return orAgain(
-      async () => {
-        const text = await ports.mailRequester(by.actor, id, mail, after)
-        return done(visit, `/admin/requests/${encodeURIComponent(id)}`, text)
-      },
-      (text) => requestForm(pageContext, id, { mail, mailProblem: text }),
-    )
-  })
-
-  /** The decision is stored, so nothing is thrown. */
-  async function mailed(
-    request: Request,
-    actor: Actor,
-    id: string,
-    mail: RequestMail,
-  ): Promise<{ readonly isSent: boolean; readonly text: string }> {
-    try {
-      return { isSent: true, text: await ports.mailRequester(actor, id, mail, null) }
-    } catch (error) {
-      if (error instanceof OperatorError) return { isSent: false, text: error.message }
-      const { requestId } = contextOf(request)
-      settings.log.error({ err: error, requestId }, 'an e-mail to a requester failed')
-      return {
-        isSent: false,
-        text: `The e-mail failed. The server log has the cause under the request ID ${requestId}.`,
-      }
-    }
-  }
 
   async function mailModel(
     id: string,
-    mail?: RequestMail,
+    entered: Entered = {},
     problem: string | null = null,
   ): Promise<RequestMailModel | null> {
     const request = await ports.requests.get(id)
     if (!request || request.status === 'pending') return null
     const last = (await lastRequestMail(ports.audit, id)) ?? null
-    const { subject, text } = mail ?? defaultRequestMail(request.status, request, settings.ownUrl())
-    return { request, mailerName: settings.mailerName, last, problem, subject, text }
+    const mail = { ...defaultRequestMail(request.status, request, settings.ownUrl()), ...entered }
+    return { request, mailerName: settings.mailerName, last, problem, mail }
   }
 
+  /** @param mailProblem why the e-mail with what was entered was not sent, after the decision */
   async function requestForm(
     pageContext: PageContext,
     id = '',
-    entered: {
-      appId?: string
-      brandSlug?: string
-      limits?: ApprovalLimits
-      reason?: string
-      mails?: Partial<RequestModel['mails']>
-      problem?: string
-      /** Of a decided request. */
-      mail?: RequestMail
-      mailProblem?: string
-    } = {},
+    entered?: Entered,
+    mailProblem: string | null = null,
   ): Promise<Response> {
     const request = await ports.requests.get(id)
     if (!request) return missing(pageContext, 'Request not found')
     const [brands, { currency }] = await Promise.all([ports.brands.list(), ports.priceList()])
-    const { appId, brandSlug, reason = '', mails, problem = null, mail, mailProblem = null } = entered
     const defaultMail = (status: 'approved' | 'rejected') =>
       defaultRequestMail(status, request, settings.ownUrl())
     const model = {
       request,
-      appId: appId ?? suggestedSlug(request.companyName),
-      brandSlug: brandSlug ?? suggestedSlug(request.brandName),
-      limits: entered.limits ?? noApprovalLimits,
+      start: { appId: suggestedSlug(request.companyName), brandSlug: suggestedSlug(request.brandName) },
       currency,
       resemblances: request.status === 'pending' ? resemblances(request, brands) : [],
-      reason,
       mails: {
-        approved: { ...defaultMail('approved'), isChosen: settings.mailerName !== 'outbox' },
+        approved: { ...defaultMail('approved'), mail: settings.mailerName !== 'outbox' },
         // Spam gets no answer unless the operator wants one.
-        rejected: { ...defaultMail('rejected'), isChosen: false },
-        ...mails,
+        rejected: { ...defaultMail('rejected'), mail: false },
       },
       mailerName: settings.mailerName,
-      problem,
-      mail: await mailModel(id, mail, mailProblem),
+      mail: await mailModel(id, entered, mailProblem),
     }
-    return html(requestPage(pageContext, model), problem === null && mailProblem === null ? 200 : 409)
+    return html(requestPage(pageContext, model), mailProblem === null ? 200 : 409)
   }
-}
-
-function mailIn(form: URLSearchParams): ChosenMail {
-  return { isChosen: form.has('mail'), subject: field(form, 'subject'), text: field(form, 'text') }
 }
