@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { browserPath } from './support/browser.ts'
@@ -63,6 +63,7 @@ const programs: Readonly<Record<string, boolean>> = {
       git: 'git',
       node: 'nodejs npm',
       php: 'php-cli php-curl',
+      jsonnet: 'jsonnet',
       go: 'golang-go',
       java: 'default-jdk-headless',
       jq: 'jq',
@@ -70,6 +71,9 @@ const programs: Readonly<Record<string, boolean>> = {
       `${name} (apt-get install ${packages})`,
       Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) !== null,
     ]),
+  ),
+  'Symfony Notifier (apt-get install php-symfony-twilio-notifier php-symfony-http-client)': existsSync(
+    '/usr/share/php/Symfony/Component/Notifier/Bridge/Twilio/autoload.php',
   ),
   [`PostgreSQL (${withoutOwnPostgres})`]: !withoutOwnPostgres,
 }
