@@ -37,13 +37,11 @@ export function explainedCodes(
   providers: ReadonlyMap<string, ProviderCodes>,
 ): readonly ExplainedCode[] {
   const given = text.trim().toLowerCase()
+  const codeOf = (provider: string) =>
+    given.startsWith(`${provider} `) ? given.slice(provider.length + 1) : given
   const ofProviders = [...providers].flatMap(([provider, { meanings: known, prefix = '', page }]) =>
     [...known]
-      .filter(([code]) =>
-        [code, prefix + code, `${provider} ${code}`, `${provider} ${prefix}${code}`].some(
-          (each) => each.toLowerCase() === given,
-        ),
-      )
+      .filter(([code]) => [code, prefix + code].some((each) => each.toLowerCase() === codeOf(provider)))
       .map(([code, kind]): ExplainedCode => {
         const [meaning, remedy] = meanings[kind]
         return { provider, code: prefix + code, meaning, remedy, page: page?.(code) }

@@ -1,10 +1,5 @@
 // Where the axes of a chart end.
 
-export interface AxisTops {
-  readonly counts: number
-  readonly failures: number
-}
-
 /** Of the steps, those that may be a peak. */
 const mostPeaks = 3
 /** Less does not flatten the rest. */
@@ -18,7 +13,7 @@ const least = 4
  *
  * @param counts the steps of each line
  */
-export function axisTops(counts: readonly (readonly number[])[], failures: readonly number[]): AxisTops {
+export function axisTops(counts: readonly (readonly number[])[], failures: readonly number[]) {
   const top = withMargin(Math.max(0, ...counts.map(topOf)))
   return { counts: top, failures: Math.max(withMargin(Math.max(0, ...failures)), top / 10) }
 }

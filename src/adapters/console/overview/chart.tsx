@@ -9,7 +9,7 @@ import { figureRows } from '../../../domain/log/log-search.ts'
 import { isUnfinished, periodWords } from '../../../domain/log/ranges.ts'
 import type { Point, Statistics } from '../../../domain/log/statistics.ts'
 import { ExactTime, UtcNote } from '../../pages/components.tsx'
-import { Card } from '../components.tsx'
+import { Card, end, Table } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import { Count, listOf } from './counts.tsx'
 
@@ -43,6 +43,7 @@ interface ChartProps {
 export function Chart({ id, title, statistics, history, lines }: ChartProps) {
   const { period, points, stepMs } = statistics
   const before = beforeOf(history, lines)
+  const rows = rowsOf(points).toReversed()
   const data = {
     page: '/admin',
     stepSeconds: stepMs / 1000,
@@ -60,45 +61,23 @@ export function Chart({ id, title, statistics, history, lines }: ChartProps) {
       <ChartFigure id={id} caption={`${title} ${periodWords[period]}`} data={data} before={before?.words} />
       <details id={`table-${id}`}>
         <summary>Show as a table</summary>
-        <div class="scroll">
-          <table>
-            <caption class="sr-only">
-              {title} {periodWords[period]}
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">
-                  From<UtcNote> (UTC)</UtcNote>
-                </th>
-                {lines.map(([label]) => (
-                  <th key={label} scope="col" class="end">
-                    {label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rowsOf(points)
-                .toReversed()
-                .map((row) => (
-                  <tr key={row[0]?.at}>
-                    <th scope="row" class="num">
-                      <ExactTime at={row[0]?.at ?? 0} toMinute />
-                    </th>
-                    {lines.map(([label, , figure, of]) => (
-                      <td key={label} class="end">
-                        <Count
-                          value={row.reduce((sum, point) => sum + of(point), 0)}
-                          of={figure}
-                          where={{ since: row[0]?.at, until: (row.at(-1)?.at ?? 0) + stepMs }}
-                        />
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          caption={`${title} ${periodWords[period]}`}
+          columns={['From (UTC)', ...lines.map(([label]) => end(label))]}
+          rows={rows.map((row) => [
+            <ExactTime at={row[0]?.at ?? 0} toMinute />,
+            ...lines.map(([, , figure, of]) => (
+              <Count
+                value={row.reduce((sum, point) => sum + of(point), 0)}
+                of={figure}
+                where={{ since: row[0]?.at, until: (row.at(-1)?.at ?? 0) + stepMs }}
+              />
+            )),
+          ])}
+          keys={rows.map((row) => String(row[0]?.at))}
+          figures
+          empty=""
+        />
       </details>
     </Card>
   )

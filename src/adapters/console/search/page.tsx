@@ -29,13 +29,7 @@ export function searchPage(pageContext: PageContext, model: SearchModel): string
       Requests before <ExactTime at={since} /> were not searched by reference and message ID.
     </p>
   )
-  const title = isKey ? (
-    'Results for an API key'
-  ) : (
-    <>
-      Results for <bdi>{query}</bdi>
-    </>
-  )
+  const title = <>Results for {isKey ? 'an API key' : <bdi>{query}</bdi>}</>
   return consolePage(
     pageContext,
     { title: 'Search', section: null, query },
@@ -61,11 +55,7 @@ export function searchPage(pageContext: PageContext, model: SearchModel): string
         {isKey && <p role="alert">No app has this API key. If it was of another server, revoke it there.</p>}
         {query !== '' && (
           <p role="alert">
-            Nothing was found for{' '}
-            <strong>
-              <bdi>{query}</bdi>
-            </strong>
-            .
+            Nothing was found for <bdi>{query}</bdi>.
           </p>
         )}
         <p>The search covers:</p>
