@@ -1276,10 +1276,14 @@ describe('an operator', () => {
     await policyOf(app).webhook(receiver.url)
     expect((await visitor.post(`${path}/test`, { appId: 'shop', csrf: 'guessed' })).status).toBe(403)
     const sent = await visitor.post(`${path}/test`, { appId: 'shop' })
+    expect((await visitor.get(`${path}?app=shop`)).html).toMatch(
+      />waiting<.*<small>(?:not tried yet|being sent)<\/small>/,
+    )
+    await visitor.get(path)
     expect([sent.status, sent.headers.get('location')]).toEqual([303, `${path}?app=shop`])
     await settle()
     const waiting = (await visitor.get(`${path}?app=shop`)).html
-    for (const text of ['message.delivered', 'waiting', 'HTTP 503', 'Next try'])
+    for (const text of ['message.delivered', 'failed, will be tried again', 'HTTP 503', 'Next try'])
       expect(waiting).toContain(text)
     expect(waiting).not.toContain('Send again')
 
@@ -1492,7 +1496,8 @@ describe('an operator', () => {
       await app.eventsOf(await app.post('/otp/send', { phone: `1202555014${end}` }))
     const { html } = await visitor.get('/admin')
     expect(html).not.toContain('All well')
-    expect(html).toContain('4 people got no message, because it answers HTTP 500. Check the status page')
+    expect(html).toContain(': 4 people got no message.')
+    expect(html).toContain('It answers HTTP 500. Check the status page')
     expect(html).toContain('Provider one: 4 failures in a row. 4 of 4 attempts (100%) failed')
   })
 

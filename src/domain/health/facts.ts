@@ -4,7 +4,6 @@ import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import type { PumpingPorts } from '../guard/status.ts'
 import type { EventReader } from '../integration/event-store.ts'
-import { limitsInForce } from '../log/active-limits.ts'
 import type { Period } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
 import {
@@ -118,7 +117,7 @@ export async function readServerHealth(
   const { lost, lastLostAt } = ports.stats.eventLog()
   const isNews = lastLostAt !== null && lastLostAt >= facts.statistics.from
   const lostRequests = isNews ? lost : 0
-  const limited = limitsInForce(ports.limited.list(now), facts.budgets)
+  const limited = ports.limited.list(now)
   const clock = { lastRequestAt, databaseAheadMs: ports.stats.clockAheadMs() }
   const databaseOutage = ports.databaseOutage()
   return { ...facts, server: { databaseError, databaseOutage, freeBytes, lostRequests, limited, clock } }

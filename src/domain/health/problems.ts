@@ -20,19 +20,12 @@ import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
 import { disabledWebhook, type FailingAlerts } from './alerts.ts'
 import { clockProblems } from './clock.ts'
-import { budgetCondition, budgetTitle, databaseVerdicts, lasting } from './conditions.ts'
+import { budgetCondition, budgetTitle, type Condition, databaseVerdicts, lasting } from './conditions.ts'
 import { outageWords } from './database-fault.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
 import { bad, found, type Problem, warn } from './problem.ts'
-import {
-  blockOf,
-  guardProblems,
-  largeAttack,
-  openPrefix,
-  placeOf,
-  pumpingProblems,
-} from './pumping-problems.ts'
+import { blockOf, guardProblems, largeAttack, placeOf, pumpingProblems } from './pumping-problems.ts'
 import { silenceVerdicts } from './silence.ts'
 import { surgeProblems } from './surges.ts'
 
@@ -113,18 +106,12 @@ export function budgetProblems({
 }
 
 /** What stops the attack comes before a lift. */
-function attackedBudget(problem: Problem, attack: PumpingStatus | undefined): Problem {
-  if (!attack || !problem.ongoing) return problem
-  const open = openPrefix(attack)
-  return {
-    ...problem,
-    ongoing: {
-      ...problem.ongoing,
-      detail: `SMS pumping to ${placeOf(attack.country)} spends it`,
-      advice: `${open ? `Block ${open.prefix}…` : 'Stop it'} before you lift the budget.`,
-      act: blockOf(attack),
-    },
-  }
+function attackedBudget(problem: Condition, attack: PumpingStatus | undefined): Problem {
+  const { ongoing } = problem
+  if (!attack || !ongoing) return problem
+  const detail = `SMS pumping to ${placeOf(attack.country)} spends it`
+  const advice = 'Block that before you lift the budget.'
+  return { ...problem, ongoing: { ...ongoing, detail, advice, act: blockOf(attack) } }
 }
 
 /** An incident, since SMS will be rejected within a day. */

@@ -4,7 +4,7 @@ import { count, counted } from '../ground/format.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
 import type { GuardCount } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import { type PumpedPrefix, type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
+import { type PumpingState, type PumpingStatus, pumpingState } from '../guard/pumping.ts'
 import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/status.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import { unknownCountry } from '../guard/thresholds.ts'
@@ -130,14 +130,9 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
   })
 }
 
-/** Of a prefix that no operator blocks. */
-export function openPrefix({ prefixes }: PumpingStatus): PumpedPrefix | undefined {
-  return prefixes.find(({ isBlocked }) => !isBlocked)
-}
-
 /** What stops the attack. */
-export function blockOf(status: PumpingStatus): Reference {
-  const open = openPrefix(status)
+export function blockOf({ prefixes }: PumpingStatus): Reference {
+  const open = prefixes.find(({ isBlocked }) => !isBlocked)
   return see('guard block', open && { prefix: open.prefix })
 }
 

@@ -1,48 +1,32 @@
-import { type BudgetStatus, budgetName } from '../money/budgets.ts'
 import type { RequestListener } from '../request/request-ended.ts'
 import type { ActiveLimit } from './statistics.ts'
-
-/** Without budgets that reject nothing any more, since they were changed, lifted or removed. */
-export function limitsInForce(
-  limited: readonly ActiveLimit[],
-  budgets: readonly BudgetStatus[],
-): readonly ActiveLimit[] {
-  const exhausted = new Set(
-    budgets
-      .flatMap(({ counters }) => counters)
-      .flatMap(({ budget, isExhausted }) => (isExhausted ? budgetName(budget) : [])),
-  )
-  return limited.filter(({ budget }) => budget === undefined || exhausted.has(budget))
-}
 
 /** Bounds memory, since callers can open any number of windows. */
 const maxEntries = 500
 
-/** For display only: rejections by this process. */
+/** For display only: rejections by this process. Budgets that reject are incidents. */
 export class ActiveLimits {
   private readonly known = new Map<string, ActiveLimit>()
 
   readonly ended: RequestListener = ({ context }) => {
     const refusal = context.limits.find(({ refused }) => refused)
-    if (!refusal || refusal.endsAt === null) return
+    if (!refusal || refusal.endsAt === null || refusal.budget) return
     const { app = null, brand = null, recipient = null } = context
     const isOfApp = ['app-minute', 'status-minute', 'queue'].includes(refusal.limit)
     const about = {
       app: isOfApp ? app : null,
       brand: refusal.limit === 'cooldown' ? brand : null,
-      recipient: isOfApp || refusal.budget ? null : recipient,
+      recipient: isOfApp ? null : recipient,
     }
     // Different recipients may have the same mask.
     const recipientKey = about.recipient && (context.recipientHash ?? about.recipient)
-    const budget = refusal.budget && { budget: budgetName(refusal.budget) }
-    const key = JSON.stringify([refusal.limit, about.app, about.brand, recipientKey, budget])
+    const key = JSON.stringify([refusal.limit, about.app, about.brand, recipientKey])
     const before = this.known.get(key)
     const isSame = before !== undefined && before.endsAt > context.at
     this.known.delete(key)
     this.known.set(key, {
       limit: refusal.limit,
       ...about,
-      ...budget,
       refusals: isSame ? before.refusals + 1 : 1,
       endsAt: refusal.endsAt,
     })

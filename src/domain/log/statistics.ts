@@ -53,8 +53,6 @@ export interface ActiveLimit {
   readonly app: string | null
   readonly brand: string | null
   readonly recipient: string | null
-  /** The name of the budget that rejects. */
-  readonly budget?: string
   readonly refusals: number
   readonly endsAt: EpochMs
 }

@@ -343,40 +343,22 @@ interface ActiveLimitsProps {
 function ActiveLimits({ limited, lastHour }: ActiveLimitsProps) {
   return (
     <Card title="Active rate limits" hint="Limits that reject requests now.">
-      {limited.length === 0 ? (
-        <p class="none">No active rate limits.</p>
-      ) : (
-        <ul class="limited">
-          {limited.map(({ limit, app, brand, recipient, budget, refusals, endsAt }) => (
-            <li key={JSON.stringify([limit, app, brand, recipient, budget, endsAt])}>
-              <p class="what">{limitNames[limit]}</p>
-              <p class="hint">
-                {[
-                  budget ?? null,
-                  recipient === null ? null : withPlus(recipient),
-                  app === null ? null : `app ${app}`,
-                  brand === null ? null : `brand ${brand}`,
-                ]
-                  .filter((part) => part !== null)
-                  .join(' · ') || 'an IP address'}
-              </p>
-              <p class="hint">
-                {app === null ? (
-                  counted(refusals, 'request')
-                ) : (
-                  <Count
-                    value={refusals}
-                    unit="request"
-                    of="limited"
-                    where={{ ...lastHour, app, brand: brand ?? undefined }}
-                  />
-                )}{' '}
-                rejected · resets <Time at={endsAt} isUpcoming />
-              </p>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Table
+        caption="Active rate limits"
+        columns={['Limit', 'Of', end('Rejected'), 'Resets']}
+        rows={limited.map(({ limit, app, brand, recipient, refusals, endsAt }) => {
+          const where = { ...lastHour, app: app ?? undefined, brand: brand ?? undefined }
+          return [
+            limitNames[limit],
+            [recipient && withPlus(recipient), app && `app ${app}`, brand && `brand ${brand}`]
+              .filter(Boolean)
+              .join(' · ') || 'an IP address',
+            app === null ? count(refusals) : <Count value={refusals} of="limited" where={where} />,
+            <Time at={endsAt} isUpcoming />,
+          ]
+        })}
+        empty="No active rate limits."
+      />
     </Card>
   )
 }
