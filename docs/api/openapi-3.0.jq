@@ -13,6 +13,8 @@ def simplify:
   else
     if .type? == "boolean" then del(.const, .enum) else . end
     | if has("const") then .enum = [.const] | del(.const) else . end
+    # Generated Python has each pattern between quotation marks.
+    | if (.pattern? | type) == "string" and (.pattern | contains("\"")) then del(.pattern) else . end
     | if (.type? | type) == "array" then .nullable = true | .type = (.type - ["null"])[0] else . end
     | ([.anyOf? | arrays[] | select(.type? != "null" and del(.description) != {})] | unique) as $alternatives
     | if ($alternatives | length) == 1 then del(.anyOf) + $alternatives[0] else . end
@@ -48,7 +50,7 @@ walk(simplify)
     | .OtpVerifyRequest |= merged($schemas)
     | .NotifyRequest |= merged($schemas)
     | .NotifyRequest.properties.to.items = {type: "string"}
-    | with_entries(select(.key | test("^(Sms|Email|Phone|Text|Template|Html|Outbox)|^NotificationFailed$|Event$") | not))
+    | with_entries(select(.key | test("^(Sms|Email|Phone|Text|Template|Html|Outbox|Deferral)|^NotificationFailed$|Event$") | not))
   )
 | del(.paths["/outbox/messages"], .webhooks)
 # Credentials are in the body: old generators send an empty Authorization header for each scheme.
