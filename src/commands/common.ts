@@ -104,12 +104,6 @@ export async function withApp(env: Env, work: (app: App, config: Config) => Prom
   }
 }
 
-/** For changes of rules, prices and budgets. */
-export async function policyPorts({ acting, brands, apps, prices }: Context, env: Env) {
-  const { isRegion } = await import('../adapters/phone/e164.ts')
-  return { ...acting(await commandActor(env)), brands, apps, prices, isCountry: isRegion }
-}
-
 /** @throws OperatorError */
 export function phoneDigits({ phone, faultOf }: Contacts, number: string): string {
   const digits = phone(number)?.to

@@ -735,7 +735,6 @@ const whoMayDoWhat = {
   ],
   operator: [
     '/admin/destinations/edit',
-    '/admin/review-numbers/remove',
     'app webhook-resend',
     'app webhook-resend-all',
     'app webhook-test',

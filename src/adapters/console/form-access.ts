@@ -36,7 +36,6 @@ export const codeForms = {
   '/admin/destinations/check': viewer,
   '/admin/providers/:name/try': viewer,
   '/admin/test': sensitive,
-  '/admin/review-numbers/remove': operator,
 } as const satisfies Readonly<Record<string, FormAccess>>
 
 export type CodeForm = keyof typeof codeForms

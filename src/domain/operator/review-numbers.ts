@@ -8,7 +8,7 @@ import { activeReviewNumbers, type ReviewNumber, untilWords } from '../policy/re
 import type { Brands } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
-import { field, text } from './fields.ts'
+import { field, optional, text } from './fields.ts'
 
 export const maxReviewNumbers = 10
 const maxReviewDays = 90
@@ -94,7 +94,7 @@ export async function removeReviewNumber(
 }
 
 /** @param subjects the hashed identifiers of the phone number. @throws OperatorError if there is none */
-export async function removeReviewNumberOf(
+async function removeReviewNumberOf(
   { policy, actor, now }: PolicyPorts,
   subjects: readonly string[],
   brandSlug: string,
@@ -164,19 +164,19 @@ export const reviewNumberGroup: Group = {
   target: 'brand',
 }
 
-const phoneField = field(text, {
+const phoneWords = {
   label: 'Phone number',
   help: 'a phone number as in API requests',
   hint: '',
   placeholder: '+1 202 555 0143',
-})
+}
 
 export const reviewNumberAdd = action(reviewNumberGroup, 'add', {
   role: 'owner',
   isSensitive: true,
   does: `create a review number and print its fixed code once. At most ${maxReviewNumbers} review numbers exist at a time`,
   fields: {
-    phone: phoneField,
+    phone: field(text, phoneWords),
     brand: field(text, {
       label: 'Brand',
       as: '--brand <slug>',
@@ -203,25 +203,27 @@ export const reviewNumberAdd = action(reviewNumberGroup, 'add', {
   }),
 })
 
-/** The console has its own form: it knows the hashed identifier, not the number. */
-const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
+export const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
   role: 'operator',
   isSensitive: false,
   does: 'remove a review number',
   fields: {
-    phone: phoneField,
+    phone: optional(text, phoneWords),
     brand: field(text, { label: 'Brand', as: '--brand <slug>', help: 'its brand' }),
+    subject: optional(text, {
+      label: 'Hashed identifier',
+      help: 'the hashed identifier of the phone number, in place of the number',
+      hasNoOption: true,
+    }),
   },
   audit: { 'review-number.removed': 'Review number removed' },
-  run: (ports: ReviewActionPorts, asked) => {
+  form: { path: 'review-numbers/remove', page: 'review-numbers' },
+  run: (ports: ReviewActionPorts, { subject, phone = '', brand }) => {
+    if (subject !== undefined) return removeReviewNumberOf(ports, [subject], brand)
     ports.requireSecret()
-    return removeReviewNumber(ports, asked)
+    return removeReviewNumber(ports, { phone, brand })
   },
-  said: removedWords,
+  said: ({ masked, brandSlug }) => `Removed the review number ${masked} of brand ${brandSlug}.`,
 })
-
-export function removedWords({ masked, brandSlug }: ReviewNumber): string {
-  return `Removed the review number ${masked} of brand ${brandSlug}.`
-}
 
 export const reviewNumberActions = [reviewNumberAdd, reviewNumberRemove]

@@ -1,12 +1,9 @@
-import { type AuditFilters, withReasons } from '../../../domain/ground/audit.ts'
+import { type AuditFilters, type AuditRecord, withReasons } from '../../../domain/ground/audit.ts'
 import { auditGroups, auditWords, detailWords } from '../../../domain/operator/audit-words.ts'
 import { csvDownload, html } from '../answers.ts'
-import { csvRow, timeIn } from '../deliveries/query.ts'
+import { csvOf, type FilterColumns, timeIn } from '../deliveries/query.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from './page.tsx'
-
-/** Entries read at once for a file. */
-const exportStep = 500
 
 export function auditRoutes({ get, ports }: PageHandler): void {
   get('/admin/audit', async ({ url }, pageContext) => {
@@ -35,31 +32,16 @@ export function auditRoutes({ get, ports }: PageHandler): void {
     return html(auditPage(pageContext, model))
   })
 
-  get('/admin/audit.csv', ({ url }) => csvDownload('audit', csvOf(auditFilters(url.searchParams))))
-
-  async function* csvOf(filters: AuditFilters): AsyncGenerator<string> {
-    yield csvRow(['time', 'operator', 'by', 'action', 'words', 'target', 'details'])
-    let before: number | undefined
-    for (;;) {
-      const found = await ports.audit.list({ ...filters, before, limit: exportStep })
-      const rows = (await withReasons(found, ports.requests)).map(({ at, actor, action, target, details }) =>
-        csvRow([
-          new Date(at).toISOString(),
-          actor.name,
-          actor.by,
-          action,
-          auditWords[action] ?? action,
-          target,
-          Object.entries(details)
-            .map(([name, value]) => detailWords(action, name, value).join(': '))
-            .join('; '),
-        ]),
-      )
-      yield rows.join('')
-      before = found.at(-1)?.id
-      if (found.length < exportStep) return
+  get('/admin/audit.csv', ({ url }) => {
+    const filters = auditFilters(url.searchParams)
+    const find = async ({ before, limit }: { before: number | undefined; limit: number }) => {
+      const found = await ports.audit.list({ ...filters, before, limit })
+      const next = found.length < limit ? null : (found.at(-1)?.id ?? null)
+      return { rows: await withReasons(found, ports.requests), next }
     }
-  }
+    const rows = csvOf(auditColumns, find, Number.POSITIVE_INFINITY)
+    return csvDownload('audit', rows)
+  })
 
   async function isFollowed(filters: AuditFilters, after: number): Promise<boolean> {
     return (await ports.audit.list({ ...filters, after, limit: 1 })).length > 0
@@ -82,4 +64,17 @@ function auditFilters(query: URLSearchParams): AuditFilters {
 
 function idIn(text: string | null): number | undefined {
   return text !== null && /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined
+}
+
+const auditColumns: FilterColumns<AuditRecord> = {
+  time: ({ at }) => new Date(at).toISOString(),
+  operator: ({ actor }) => actor.name,
+  by: ({ actor }) => actor.by,
+  action: ({ action }) => action,
+  words: ({ action }) => auditWords[action] ?? action,
+  target: ({ target }) => target,
+  details: ({ action, details }) =>
+    Object.entries(details)
+      .map(([name, value]) => detailWords(action, name, value).join(': '))
+      .join('; '),
 }

@@ -6,11 +6,9 @@ import {
   type calls,
   deliveryStatuses,
   errorClasses,
-  type Found,
   type LogFilters,
   type LogList,
   type LogPosition,
-  type PageOfLog,
   statusesIn,
   wordOf,
 } from '../../../domain/log/log-search.ts'
@@ -215,13 +213,17 @@ export const mostExported = 10_000
 const exportStep = 200
 
 /** The parts of a CSV file: each is one search. */
-export async function* csvOf<Row>(
+export async function* csvOf<Row, Position = LogPosition>(
   columns: FilterColumns<Row>,
-  find: (page: PageOfLog) => Promise<Found<Row>>,
+  find: (page: { before: Position | undefined; limit: number }) => Promise<{
+    readonly rows: readonly Row[]
+    readonly next: Position | null
+  }>,
+  most = mostExported,
 ): AsyncGenerator<string> {
   yield csvRow(Object.keys(columns))
-  let before: LogPosition | undefined
-  for (let left = mostExported; left > 0; ) {
+  let before: Position | undefined
+  for (let left = most; left > 0; ) {
     const { rows, next } = await find({ before, limit: Math.min(exportStep, left) })
     yield rows.map((row) => csvRow(Object.values(columns).map((cell) => cell(row)))).join('')
     if (next === null) return

@@ -1,10 +1,14 @@
 /** @jsxImportSource preact */
 
-import { maxReviewNumbers, reviewNumberAdd } from '../../../domain/operator/review-numbers.ts'
+import {
+  maxReviewNumbers,
+  reviewNumberAdd,
+  reviewNumberRemove,
+} from '../../../domain/operator/review-numbers.ts'
 import { type ReviewNumber, reviewNumberListing, untilWords } from '../../../domain/policy/review-number.ts'
-import { Button, Time } from '../../pages/components.tsx'
-import { ActionForm } from '../action-form.tsx'
-import { actions, Card, columnsOf, consolePage, Form, ShownOnce, Table, withPlus } from '../components.tsx'
+import { Time } from '../../pages/components.tsx'
+import { ActionButton, ActionForm } from '../action-form.tsx'
+import { actions, Card, columnsOf, consolePage, ShownOnce, Table, withPlus } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 export interface ReviewNumbersModel {
@@ -65,16 +69,15 @@ function numberCells(number: ReviewNumber) {
     </bdi>,
     untilWords(number),
     <Time key="created" at={createdAt} />,
-    <Form
+    <ActionButton
       key="remove"
-      action="/admin/review-numbers/remove"
+      of={reviewNumberRemove}
+      with={{ phone: '', subject, brand: brandSlug }}
       confirm={`Remove the review number ${name}? Its fixed code ends, and codes are sent by SMS.`}
-      hidden={{ subject, brand: brandSlug }}
+      kind="danger"
     >
-      <Button kind="danger" small>
-        Remove<span class="sr-only"> {name}</span>
-      </Button>
-    </Form>,
+      Remove<span class="sr-only"> {name}</span>
+    </ActionButton>,
   ]
 }
 
