@@ -276,11 +276,11 @@ test('the steps of the first day follow from what is stored, and go away', () =>
     hasBackup: false,
   }
   const steps = firstDay(empty)
-  expect([...steps].filter(([, { isDone }]) => isDone)).toEqual([])
+  expect([...steps].filter(([, [isDone]]) => isDone)).toEqual([])
   expect(steps.size).toBe(9)
   expect(firstDay({ ...empty, hasBackup: undefined }).size).toBe(8)
   const done = firstDay({ ...empty, activeBrands: 1, apps: 1, providers: [{ hasAccepted: true }], owners: 2 })
-  expect([...done].filter(([, { isDone }]) => !isDone).map(([step]) => step)).toEqual([
+  expect([...done].filter(([, [isDone]]) => !isDone).map(([step]) => step)).toEqual([
     'destinations',
     'prices',
     'budget',

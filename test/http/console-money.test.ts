@@ -89,10 +89,12 @@ test('the same sum is the same figure everywhere, and 100% only if nothing is le
   expect(text).not.toMatch(/100% of|0\.498|0\.50 EUR (?!per)|0\.49 /)
   const overview = textOf((await visitor.get('/admin')).html)
   expect(overview).toContain('0.4977 EUR of 0.50 EUR per day spent')
-  api.advance(31)
+  api.advance(1)
   api.app.alerts.tick()
   await api.app.alerts.idle()
   expect(textOf(await money())).toContain(
     'Budget server: less is left of 0.50 EUR per day than a message costs',
   )
+  // The rejected one called before the alert.
+  expect(textOf((await visitor.get('/admin')).html)).toContain('1 person 0.4977 EUR')
 })

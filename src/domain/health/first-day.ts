@@ -39,43 +39,32 @@ interface FirstDayFacts {
   readonly hasBackup: boolean | undefined
 }
 
-export interface StepState {
-  readonly isDone: boolean
-  /** Instead of the usual words: what was done, or why it does not count. */
-  readonly words?: string | undefined
-}
+/** `words`: instead of the usual ones, what was done or why it does not count. */
+export type StepState = readonly [isDone: boolean, words?: string | false]
+
+const outboxOnly = 'A message to the outbox reaches no phone, so it does not count. First connect a provider.'
+const invited = 'An owner is invited. The step is done when they have set up their account.'
 
 export function firstDay(facts: FirstDayFacts): ReadonlyMap<FirstDayStep, StepState> {
-  const { activeBrands, apps, providers, rules, smsCountries, hasPrices, owners, hasBackup } = facts
+  const { providers, rules, smsCountries, owners, hasBackup } = facts
   const budgets = facts.budgets.filter(limitsCost)
   const inMoney = budgets.find(({ currency }) => currency !== unitCurrency)
-  const isIn = (isDone: boolean, ...[words]: (string | false | undefined)[]): StepState => {
-    return { isDone, words: words || undefined }
-  }
-  const noProvider =
-    'A message to the outbox reaches no phone, so it does not count. First connect a provider.'
-  const invited = 'An owner is invited. The step is done when they have set up their account.'
+  const hasSent = providers.some(({ hasAccepted }) => hasAccepted)
   return new Map<FirstDayStep, StepState>([
-    ['brand', isIn(activeBrands > 0)],
-    ['app', isIn(apps > 0)],
-    ['provider', isIn(providers.length > 0)],
-    [
-      'test',
-      isIn(
-        providers.some(({ hasAccepted }) => hasAccepted),
-        providers.length === 0 && noProvider,
-      ),
-    ],
-    ['destinations', isIn(openDestinations(rules, smsCountries) === undefined)],
-    ['prices', isIn(hasPrices)],
-    ['budget', isIn(inMoney !== undefined, budgetWords(inMoney ?? budgets[0]))],
-    ['owner', isIn(owners > 1, owners < 2 && facts.invitedOwners > 0 && invited)],
-    ...(hasBackup === undefined ? [] : [['backup', isIn(hasBackup)] as const]),
+    ['brand', [facts.activeBrands > 0]],
+    ['app', [facts.apps > 0]],
+    ['provider', [providers.length > 0]],
+    ['test', [hasSent, providers.length === 0 && outboxOnly]],
+    ['destinations', [openDestinations(rules, smsCountries) === undefined]],
+    ['prices', [facts.hasPrices]],
+    ['budget', [inMoney !== undefined, budgetWords(inMoney ?? budgets[0])]],
+    ['owner', [owners > 1, owners < 2 && facts.invitedOwners > 0 && invited]],
+    ...(hasBackup === undefined ? [] : [['backup', [hasBackup]] as const]),
   ])
 }
 
-function budgetWords(budget: Budget | undefined): string | undefined {
-  if (!budget) return undefined
+function budgetWords(budget: Budget | undefined): string | false {
+  if (!budget) return false
   const { amountMicros, currency, period } = budget
   const words = `Budget ${budgetName(budget)}: ${formatMicros(amountMicros, currency)} per ${period}.`
   const isMoney = currency !== unitCurrency

@@ -73,10 +73,7 @@ export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
 }
 
 /** What a server knows of its providers itself. */
-export type ProviderCircuit = Omit<
-  ProviderHealth,
-  'lastHour' | 'isForDevelopment' | 'hasAccepted' | 'pausedUntil'
->
+export type ProviderCircuit = Omit<ProviderHealth, 'lastHour' | 'hasAccepted' | 'pausedUntil'>
 
 type ErrorClass = Attempt['errorClass']
 

@@ -174,7 +174,7 @@ function Row({ incident, impact, now, isFirst }: RowProps) {
         </details>
       </div>
       <p class="harm">
-        {people && people.recipients === 0 && <span class="hint">no people</span>}
+        {people?.recipients === 0 && !incident.outage && <span class="hint">no people</span>}
         {people && people.recipients > 0 && incident.outage && peopleWords(people)}
         {people && people.recipients > 0 && !incident.outage && (
           <a class="count" href={logUrl('calls', rowsHit(incident, now))}>
@@ -280,7 +280,7 @@ const places: Readonly<Record<FirstDayStep, string | null>> = {
 }
 
 export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, StepState> }) {
-  const done = [...steps.values()].filter(({ isDone }) => isDone).length
+  const done = [...steps.values()].filter(([isDone]) => isDone).length
   return (
     <Card
       class="first-day"
@@ -293,7 +293,7 @@ export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, StepState
       }
     >
       <ol>
-        {[...steps].map(([step, { isDone, words }]) => {
+        {[...steps].map(([step, [isDone, words]]) => {
           const [title, why] = firstDaySteps[step]
           const place = places[step]
           return (
@@ -303,7 +303,7 @@ export function FirstDay({ steps }: { steps: ReadonlyMap<FirstDayStep, StepState
                 {place === null ? <strong>{title}</strong> : <a href={place}>{title}</a>}{' '}
                 <span class="hint">
                   {rich(
-                    words ?? (step === 'backup' ? `${why} Run \`otpost backup FILE\` on the server.` : why),
+                    words || (step === 'backup' ? `${why} Run \`otpost backup FILE\` on the server.` : why),
                   )}
                 </span>
               </span>

@@ -58,7 +58,7 @@ export function overviewRoutes({ get, routes, ports, settings, withoutSession }:
       invitedOwners: owners.length - setUp,
       hasBackup: files && backups.length > 0,
     })
-    return steps.values().some(({ isDone }) => !isDone) ? steps : null
+    return steps.values().some(([isDone]) => !isDone) ? steps : null
   }
 
   // Sends an event to each live page when its content has changed.

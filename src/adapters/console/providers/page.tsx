@@ -56,7 +56,7 @@ export function providersPage(pageContext: PageContext, providers: readonly Prov
         rows={providers.map(({ name, variables, source, uses, docs, faults }) => [
           docs || faults.length > 0 ? <a href={pathOf(name)}>{name}</a> : name,
           rich(variables.map((variable) => `\`${variable}\``).join(' ') || 'none'),
-          source,
+          <span class="nowrap">{source}</span>,
           uses || 'no',
           faults.length,
         ])}
