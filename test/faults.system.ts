@@ -313,9 +313,9 @@ describe.skipIf(!compiler)('a disk that fails', () => {
       const { status, html } = await visitor.get(`/admin${path}`)
       expect(performance.now() - startedAt, path).toBeLessThan(1000)
       expect([path, status, html.includes('aria-label="Console"')]).toEqual([path, 200, true])
-      const [, words = ''] = /<h2 id="verdict">(.*?)<\/h2>/s.exec(html) ?? []
+      const [, words = ''] = /<h2 id="verdict">(.*?)<p class="hint"/s.exec(html) ?? []
       expect(words.replaceAll(/<[^>]*>/g, '')).toMatch(
-        /^Another process has locked the database since [\d: -]+: 2 people got an error\. Requests to send and verify fail\. End that process/,
+        /^Another process has locked the database since [\d: -]+: 2 people got an error\.Requests to send and verify fail\. End that process/,
       )
     }
     lock.exec('ROLLBACK')
