@@ -243,7 +243,7 @@ test('an overview without traffic leads through the first day, and can be dismis
   await policyOf(app).budget('country:*', '50')
   const inMoney = (await visitor.get('/admin')).html
   expect(inMoney.match(/badge good">done/g)).toHaveLength(5)
-  expect(textOf(inMoney)).toContain('Budget country:*: 50 EUR per day.')
+  expect(textOf(inMoney)).toContain('50 EUR per day for each country.')
   await visitor.post('/admin/incidents/acknowledge', { about: 'first day' })
   expect((await visitor.get('/admin')).html).not.toContain('First day')
 })

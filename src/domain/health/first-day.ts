@@ -1,6 +1,6 @@
 import type { DestinationRule } from '../delivery/destination.ts'
 import { formatMicros, unitCurrency } from '../money/amounts.ts'
-import { type Budget, budgetName } from '../money/budgets.ts'
+import { anyCountry, type Budget } from '../money/budgets.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
 import { limitsCost, openDestinations } from './protection.ts'
 
@@ -65,8 +65,9 @@ export function firstDay(facts: FirstDayFacts): ReadonlyMap<FirstDayStep, StepSt
 
 function budgetWords(budget: Budget | undefined): string | false {
   if (!budget) return false
-  const { amountMicros, currency, period } = budget
-  const words = `Budget ${budgetName(budget)}: ${formatMicros(amountMicros, currency)} per ${period}.`
+  const { scope, amountMicros, currency, period } = budget
+  const whose = scope === anyCountry ? 'each country' : 'the server'
+  const words = `${formatMicros(amountMicros, currency)} per ${period} for ${whose}.`
   const isMoney = currency !== unitCurrency
   return isMoney ? words : `${words} Units are no money: import prices, then set it again.`
 }

@@ -5,7 +5,13 @@ import { countryWords } from '../../../domain/delivery/destination.ts'
 import type { Alert } from '../../../domain/ground/alert.ts'
 import { capitalized, percent } from '../../../domain/ground/format.ts'
 import { dayMs, periodOf } from '../../../domain/ground/time.ts'
-import { formatMicros, type Micros, shownMicros, sumWords } from '../../../domain/money/amounts.ts'
+import {
+  formatMicros,
+  type Micros,
+  shownMicros,
+  sumWords,
+  unitCurrency,
+} from '../../../domain/money/amounts.ts'
 import {
   anyCountry,
   type Budget,
@@ -40,7 +46,6 @@ export interface MoneyModel {
   readonly budgets: readonly BudgetStatus[]
   /** Of the prices. */
   readonly currency: string
-  readonly isBuiltIn: boolean
   readonly period: SpendingPeriod
   readonly span: ReturnType<typeof spendingSpan>
   /** In that time. */
@@ -378,13 +383,13 @@ function BudgetFormCard({ model }: { model: MoneyModel }) {
   )
 }
 
-function Prices({ model: { currency, isBuiltIn } }: { model: MoneyModel }) {
+function Prices({ model: { currency } }: { model: MoneyModel }) {
   return (
     <Card
       id="prices"
       title="Prices"
       hint={
-        isBuiltIn
+        currency === unitCurrency
           ? 'No prices are imported. Costs are in units of the built-in prices: one unit is the price of an SMS to the cheapest countries.'
           : `Prices are imported in ${currency}.`
       }

@@ -1,7 +1,6 @@
 import { modeInForce } from '../../../domain/guard/mode.ts'
 import { readBudgets } from '../../../domain/health/facts.ts'
 import { liftWarning, readGuardWarnings } from '../../../domain/health/pumping-problems.ts'
-import { unitCurrency } from '../../../domain/money/amounts.ts'
 import { spendingPeriods, spendingSpan } from '../../../domain/money/spending.ts'
 import { html } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
@@ -33,7 +32,6 @@ export function moneyRoutes({ get, ports, settings }: PageHandler): void {
       liftWarning: liftWarning(warnings),
       budgets: await readBudgets(ports, budgets, now),
       currency,
-      isBuiltIn: currency === unitCurrency,
       period,
       span,
       spending,
