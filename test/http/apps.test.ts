@@ -50,7 +50,7 @@ describe('a webhook whose receiver fails', () => {
     const text = textOf(page.html)
     for (const words of [
       'failing',
-      '5 events, the oldest',
+      '5 events will be tried again, the oldest',
       'HTTP 503',
       'no queue for [hidden]',
       'Send all failed events now',
