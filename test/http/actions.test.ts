@@ -734,7 +734,6 @@ const whoMayDoWhat = {
     'text set',
   ],
   operator: [
-    '/admin/destinations/edit',
     'app webhook-resend',
     'app webhook-resend-all',
     'app webhook-test',

@@ -771,7 +771,7 @@ describe('an operator', () => {
     const refused = await set({ rule: 'GB', action: 'allow', providers: 'twilio' })
     expect([refused.status, refused.html]).toEqual([409, expect.stringContaining('Add it to SMS_PLAIN')])
     expect((await visitor.post('/admin/destinations/check', { number: 'x' })).status).toBe(400)
-    const edited = await visitor.post('/admin/destinations/edit', { rule: '+4474', action: 'monitor' })
+    const edited = await set({ rule: '+4474', action: 'monitor', foretell: '1' })
     expect(edited.html).toMatch(/name="rule"[^>]*value="\+4474"/)
   })
 

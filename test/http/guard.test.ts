@@ -294,7 +294,7 @@ describe.each(['record', 'deny'] as const)('an attack on a country, GUARD=%s', (
     const page = await visitor.get('/admin/guard')
     for (const shown of ['+998 9371…', '/admin/apps/app?app=shop', isSent ? 'still sent' : 'Denied calls'])
       expect(page.html).toContain(shown)
-    const rule = await visitor.post('/admin/destinations/edit', { rule: 'UZ', action: 'block' })
+    const rule = await visitor.post('/admin/destinations', { rule: 'UZ', action: 'block', foretell: '1' })
     expect(rule.html).toMatch(/name="rule"[^>]*value="UZ"/)
     // The codes that went out are shown before the rule is saved.
     expect(rule.html).toContain(

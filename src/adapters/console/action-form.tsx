@@ -202,6 +202,8 @@ export interface ActionButtonProps {
   readonly with: Entered
   readonly confirm?: string | undefined
   readonly kind?: 'plain' | 'danger'
+  /** The control of its form to go to: the button shows what it would do, and does nothing. */
+  readonly foretellsAt?: string
   readonly children: ComponentChildren
 }
 
@@ -211,15 +213,20 @@ export function ActionButton({
   with: entered,
   confirm,
   kind = 'plain',
+  foretellsAt: anchor,
   children,
 }: ActionButtonProps) {
   const isShared = (actionsByPath.get(patternOf(pathOf(action)))?.length ?? 0) > 1
-  const all = isShared ? { action: action.verb, ...entered } : entered
+  const all = {
+    ...(isShared && { action: action.verb }),
+    ...(anchor !== undefined && { foretell: '1' }),
+    ...entered,
+  }
   const fields = Object.entries(all).flatMap(([name, written]) =>
     [written ?? []].flat().map((each): [string, string] => [name, String(each)]),
   )
   return (
-    <Form action={filled(pathOf(action), entered)} confirm={confirm} fields={fields}>
+    <Form action={filled(pathOf(action), entered)} anchor={anchor} confirm={confirm} fields={fields}>
       <Button kind={kind} small>
         {children}
       </Button>

@@ -393,7 +393,7 @@ export const FormContext = createContext<{ csrfToken: string; role: Role; reject
 export interface FormProps {
   readonly action: string
   /** The id of the element that the page after it scrolls to and focuses. */
-  readonly anchor?: string
+  readonly anchor?: string | undefined
   readonly confirm?: string | undefined
   readonly hidden?: Readonly<Record<string, string>>
   /** More hidden fields, whose names may repeat. */

@@ -15,7 +15,6 @@ const [always, never] = [() => true, () => false]
 
 const viewer: FormAccess = { role: 'viewer', isSensitive: never }
 const ownSignIn: FormAccess = { role: 'viewer', isSensitive: always }
-const operator: FormAccess = { role: 'operator', isSensitive: never }
 const sensitive: FormAccess = { role: 'operator', isSensitive: always }
 
 /** The forms that no action declares. */
@@ -32,7 +31,6 @@ export const codeForms = {
   '/admin/account/passkey/remove': ownSignIn,
   '/admin/brands/:slug/texts/preview': viewer,
   '/admin/brands/:slug/texts/mail': viewer,
-  '/admin/destinations/edit': operator,
   '/admin/destinations/check': viewer,
   '/admin/providers/:name/try': viewer,
   '/admin/test': sensitive,

@@ -46,7 +46,6 @@ import type {
   BrandStore,
   IntegrationRequestStore,
   KeyOwners,
-  OperatorPorts,
   OperatorStore,
 } from '../../domain/operator/changes.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
@@ -56,7 +55,7 @@ import type { RelayChangePorts } from '../../domain/operator/relays.ts'
 import type { RequestMail } from '../../domain/operator/request-mail.ts'
 import type { ReviewActionPorts, ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
-import type { PolicyPorts, PolicyStore } from '../../domain/policy/policy-store.ts'
+import type { PolicyStore } from '../../domain/policy/policy-store.ts'
 import type { ReviewNumber } from '../../domain/policy/review-number.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import type { PreviewSettings } from '../../domain/texts/preview.ts'
@@ -194,7 +193,7 @@ export interface PageRequest {
   readonly url: URL
   readonly form: URLSearchParams
   readonly params: Readonly<Record<string, string>>
-  readonly by: OperatorPorts & PolicyPorts & Pick<PreviewSettings, 'textBeforeCode'>
+  readonly actor: Actor
 }
 
 type FormActions = Parameters<typeof actionIn>[0]
@@ -213,7 +212,7 @@ export type PageHandler = ReturnType<typeof createPageHandler>
 
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, ownUrl, version, hasOutbox } = settings
-  const { operator, policy, secrets, now } = ports
+  const { now } = ports
   const changes = new PageChanges()
   const unconfirmed = createConfirmation(ports, settings.log)
   /** By session, for a database that cannot be read. */
@@ -293,8 +292,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
           return html(confirmPage({ ...pageContext, flash: null }, asked), asked.problem === null ? 403 : 401)
       }
       const actor = sessionActor(session, account)
-      const by = { operator, policy, secrets, now, actor, textBeforeCode: settings.textBeforeCode }
-      const response = await page({ request, visit, url, form, params, by }, pageContext)
+      const response = await page({ request, visit, url, form, params, actor }, pageContext)
       // A change may end sessions.
       if (access || lastContexts.size >= mostContexts) lastContexts.clear()
       else lastContexts.set(session.tokenSha256, { pageContext, expiresAt: session.expiresAt })
@@ -382,7 +380,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 404, title, text)
   }
 
-  function actionPorts({ by, request }: Pick<PageRequest, 'by' | 'request'>) {
+  function actionPorts({ actor, request }: PageRequest) {
     const guardMode = async () => settings.guard
     const countriesOfCodes = () => ports.eventLog.countries(now())
     const smsOfWeek = () => ports.eventLog.smsOfWeek(now())
@@ -403,8 +401,8 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return {
       ...settings,
       ...settings.numbers,
-      ...by,
       ...ports,
+      actor,
       guardMode,
       countriesOfCodes,
       smsOfWeek,
@@ -526,7 +524,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     settings,
     contextOf,
     pageContextOf,
-    foretold,
     showKey,
     missing,
     problem,

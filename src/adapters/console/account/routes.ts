@@ -67,14 +67,14 @@ export function accountRoutes({
   )
 
   async function change(
-    { visit, form, by }: PageRequest,
+    { visit, form, actor }: PageRequest,
     pageContext: PageContext,
     act: (ownPorts: OwnPorts) => Promise<Response>,
   ): Promise<Response> {
     const { session, account } = visit
     if (!account) return missing(pageContext, 'Account not found', 'You signed in without an account.')
     return orAgain(
-      () => act({ ...ports, session, account, actor: by.actor }),
+      () => act({ ...ports, session, account, actor }),
       (problem) => shown(pageContext, visit, { problem, secret: field(form, 'secret') }),
     )
   }

@@ -19,7 +19,7 @@ import {
   ruleWords,
 } from '../../../domain/operator/destinations.ts'
 import { type checkPrice, priceListing } from '../../../domain/operator/money.ts'
-import { Badge, Button, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
+import { Badge, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import {
   actions,
@@ -138,18 +138,13 @@ function ruleCells(listed: AuthoredRule) {
       </span>
     ) : (
       <div class="actions">
-        <Form
-          action="/admin/destinations/edit"
-          anchor="field-rule"
-          hidden={{ ...hidden, action, sender: sender ?? '', route: route ?? '' }}
+        <ActionButton
+          of={destinationSet}
+          with={{ ...hidden, action, providers, sender: sender ?? '', route: route ?? '' }}
+          foretellsAt="field-rule"
         >
-          {providers.map((name) => (
-            <input key={name} type="hidden" name="providers" value={name} />
-          ))}
-          <Button small>
-            Edit<span class="sr-only"> {ruleName(listed)}</span>
-          </Button>
-        </Form>
+          Edit<span class="sr-only"> {ruleName(listed)}</span>
+        </ActionButton>
         <ActionButton
           of={destinationRemove}
           with={hidden}

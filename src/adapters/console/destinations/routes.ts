@@ -1,31 +1,17 @@
 import { modeInForce } from '../../../domain/guard/mode.ts'
-import {
-  authoredRules,
-  checkDestination,
-  destinationSet,
-  listedRules,
-} from '../../../domain/operator/destinations.ts'
+import { authoredRules, checkDestination, listedRules } from '../../../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
 import { checkPrice } from '../../../domain/operator/money.ts'
 import { html } from '../answers.ts'
-import { enteredIn } from '../form-access.ts'
 import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { type DestinationsModel, destinationsPage } from './page.tsx'
 
-export function destinationRoutes({ get, post, foretold, ports, settings }: PageHandler): void {
+export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {
   const { numbers, routes, smsCountries } = settings
 
   get('/admin/destinations', async (_, pageContext) => shown(pageContext))
-  // A rule can be a whole phone number, so it is not in a URL.
-  post('/admin/destinations/edit', async (pageRequest, pageContext) => {
-    const values = enteredIn(destinationSet, pageRequest.form)
-    // A rule that would be rejected is shown without its effect.
-    const lines = await foretold(destinationSet, values, pageRequest).catch(() => [])
-    const about = { action: destinationSet.name, values, was: null, problem: null, foretold: lines }
-    return shown({ ...pageContext, rejected: about })
-  })
   post('/admin/destinations/check', async ({ form }, pageContext) => {
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]
     const digits = settings.contacts.phone(number)?.to

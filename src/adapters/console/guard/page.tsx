@@ -15,13 +15,14 @@ import {
 } from '../../../domain/guard/pumping.ts'
 import type { GuardStatus, PrefixStatus } from '../../../domain/guard/status.ts'
 import { unknownCountry } from '../../../domain/guard/thresholds.ts'
+import { destinationSet } from '../../../domain/operator/destinations.ts'
 import { guardAllow, guardBlock, guardModeSet, guardRemove } from '../../../domain/operator/guard.ts'
 import { guardDecision, isSurge } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
-import { Badge, Button, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
+import { Badge, ExactTime, Facts, LinkButton, Time, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { appHref } from '../apps/paths.ts'
-import { actions, Card, consolePage, end, Form, LiveBar, SetBy, Table, withPlus } from '../components.tsx'
+import { actions, Card, consolePage, end, LiveBar, SetBy, Table, withPlus } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 
@@ -222,15 +223,13 @@ function Pumping({ status, model, now }: PumpingProps) {
             </LinkButton>
           )}
           {isKnown && (
-            <Form
-              action="/admin/destinations/edit"
-              anchor="field-rule"
-              hidden={{ rule: country, action: 'block' }}
+            <ActionButton
+              of={destinationSet}
+              with={{ rule: country, action: 'block' }}
+              foretellsAt="field-rule"
             >
-              <Button small>
-                Block the country…<span class="sr-only"> {place}</span>
-              </Button>
-            </Form>
+              Block the country…<span class="sr-only"> {place}</span>
+            </ActionButton>
           )}
         </div>
       </header>

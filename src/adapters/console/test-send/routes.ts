@@ -14,12 +14,12 @@ export function testRoutes({ get, post, ports }: PageHandler): void {
   get(path, ({ url: { searchParams } }, pageContext) =>
     shown(pageContext, { ...formIn(searchParams), to: '' }),
   )
-  post(path, ({ form: fields, visit, by }, pageContext) => {
+  post(path, ({ form: fields, visit, actor }, pageContext) => {
     const form = formIn(fields)
     return orAgain(
       async () => {
         const { to, provider, brand, template, lang, draft } = form
-        const sent = await ports.sendTest(by.actor, {
+        const sent = await ports.sendTest(actor, {
           to,
           provider: provider || undefined,
           brand: brand || undefined,
