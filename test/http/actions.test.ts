@@ -96,6 +96,7 @@ const noAccount: Row['wrong'] = [
 
 const rows: Readonly<Record<string, Row>> = {
   'request approve': {
+    before: [['app issue', { appId: 'held' }]],
     prepare: integrationRequest,
     entered: { appId: 'till', brandSlug: 'Globex', mail: true, subject: 'Welcome', text: 'Hello {{appId}}' },
     wrong: [
@@ -103,6 +104,7 @@ const rows: Readonly<Record<string, Row>> = {
       [{ brandSlug: 'no good' }, 'The slug must have', 2],
       [{ text: 'Hello {{apiKey}}' }, 'unknown placeholder {{apiKey}}', 1],
       [{ id: noRequest }, `Request ${noRequest} does not exist.`, 1],
+      [{ appId: 'held' }, 'App held already has a key.', 1],
     ],
   },
   'request reject': {
@@ -272,6 +274,11 @@ const rows: Readonly<Record<string, Row>> = {
     wrong: [
       [{ slug: 'no good' }, 'The slug must have', 2],
       [{ domain: 'https://x' }, 'The domain must be a host name', 2],
+      [{ lang: 'hi_IN' }, 'The language must be a BCP 47 tag', 2],
+      [{ androidHash: 'FA+9qCX9VS' }, 'must be 11 characters', 2],
+      [{ logoUrl: 'http://example.com/a.png' }, 'must be an https URL', 2],
+      [{ color: 'blue' }, 'six hexadecimal digits', 2],
+      [{ entityId: 'a&b=c' }, 'The entity id must be', 2],
       [{ notifyTemplates: ['GONE'] }, 'Unknown template for /notify: GONE.', 2],
       [{ dltAllowList: ['a b'] }, 'is no URL or phone number', 2],
     ],
@@ -289,6 +296,10 @@ const rows: Readonly<Record<string, Row>> = {
       [{ key: 'GONE' }, 'Unknown template GONE.', 2],
       [{ ids: ['acme-sms=1'] }, 'Unknown provider acme-sms.', 2],
       [{ ids: ['1', '2'] }, 'The id is given twice.', 2],
+      [{ ids: ['twilio=a b'] }, 'The template id must be', 2],
+      [{ senderId: 'AC ME' }, 'The sender id must be', 2],
+      [{ lang: 'x y' }, 'x y is not a BCP 47 tag', 2],
+      [{ key: 'GONE', ids: [], senderId: undefined, remove: true }, 'Unknown template GONE.', 2],
       [{ maxLength: '41' }, 'from 30 to 40', 2],
       [{ remove: true }, 'has no ID, sender or length', 2],
     ],
@@ -324,6 +335,7 @@ const rows: Readonly<Record<string, Row>> = {
       [{ slug: 'ghost' }, 'Brand ghost does not exist.', 1],
       [{ lang: '-' }, 'The language must be a BCP 47 tag', 2],
       [{ text: '{{name}}' }, 'must not have the placeholder {{name}}', 1],
+      [{ key: 'ready' }, 'or a new key', 1],
       [{ variables: ['guest:words:30'] }, 'must be name:type:max', 2],
     ],
   },

@@ -879,28 +879,6 @@ describe('an operator', () => {
     // The form keeps its input.
     expect(bad.html).toContain('value="no good"')
     expect(await app.app.context.brands.list()).toHaveLength(2)
-    const edited = {
-      slug: 'initech',
-      notifyTemplates: '',
-      displayName: 'Initech GmbH',
-      domain: 'Initech.example',
-      dltEnabled: 'on',
-      entityId: '1101',
-      lang: 'HI',
-      color: '#0B57D0',
-      dltAllowList: 'https://initech.example/\r\n\r\n +4915550100 ',
-    }
-    expect((await visitor.post('/admin/brands', edited)).status).toBe(303)
-    expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
-      displayName: 'Initech GmbH',
-      notifyTemplates: [],
-      dltEnabled: true,
-      domain: 'initech.example',
-      entityId: '1101',
-      lang: 'hi',
-      color: '#0b57d0',
-      dltAllowList: ['https://initech.example/', '+4915550100'],
-    })
   })
 
   test('saves only the changed fields, and keeps concurrent changes of other operators', async () => {
