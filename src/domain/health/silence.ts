@@ -91,7 +91,7 @@ function silentCondition(
     text: `${title}${began}. At this time of the days before, ${minutes} minutes had about ${count(expected)}.`,
     remedy:
       provider === ''
-        ? 'The apps may not reach this server. Check the proxy, the certificate and the network.'
+        ? 'Check the proxy, the certificate and the network: the apps may not reach this server.'
         : 'Check that the provider still has the status callback URL of this server, and can reach it.',
     see: [provider === '' ? { list: 'calls', filters: {} } : see('callbacks')],
     ended: provider === '' ? 'Calls arrive again.' : `Delivery reports of ${provider} arrive again.`,

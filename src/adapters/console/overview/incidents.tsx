@@ -164,7 +164,7 @@ function Row({ incident, impact, now, isFirst }: RowProps) {
           )}
         </p>
         {!isShort && <p class="hint">{rich(adviceOf({ incident, impact }))}</p>}
-        <details id={`about ${about}`}>
+        <details id={`about-${about.replaceAll(' ', '-')}`}>
           <summary>Details</summary>
           <p>
             {rich(`${text} ${remedy}`.trim())}
