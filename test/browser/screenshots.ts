@@ -83,8 +83,6 @@ await using server = await startConsole({
   env: {
     PUBLIC_URL: 'https://otp.example.com',
     GLOBAL_LIMIT_PER_MINUTE: '120',
-    // The past of this database was sent without the guard.
-    GUARD: 'off',
     SMS_PLAIN: 'twilio,vonage',
     TWILIO_BASE_URL: providerUrl,
     TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
