@@ -5,7 +5,7 @@ import { hasRole, isSetUp } from '../../domain/accounts/accounts.ts'
 import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/accounts/sessions.ts'
 import type { Numbers } from '../../domain/delivery/destination.ts'
 import type { ProviderCodes } from '../../domain/delivery/provider-codes.ts'
-import type { Actor, AuditReader } from '../../domain/ground/audit.ts'
+import type { Actor } from '../../domain/ground/audit.ts'
 import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
@@ -30,32 +30,19 @@ import {
 import type { HistoryPorts } from '../../domain/health/history.ts'
 import { type ImpactPorts, incidentNames } from '../../domain/health/incidents.ts'
 import type { Finding } from '../../domain/health/problem.ts'
-import type { EventReader } from '../../domain/integration/event-store.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { AppTraffic } from '../../domain/log/app-traffic.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
 import type { Range } from '../../domain/log/ranges.ts'
 import type { Statistics } from '../../domain/log/statistics.ts'
 import type { BudgetCounters } from '../../domain/money/budgets.ts'
-import type { PriceStore } from '../../domain/money/price-import.ts'
 import type { PriceList } from '../../domain/money/prices.ts'
-import type { NotifyJobStore } from '../../domain/notify/queue.ts'
 import type { Said } from '../../domain/operator/action.ts'
-import type {
-  AppStore,
-  BrandStore,
-  IntegrationRequestStore,
-  KeyOwners,
-  OperatorStore,
-} from '../../domain/operator/changes.ts'
+import type { ActionPorts } from '../../domain/operator/actions.ts'
+import type { KeyOwners } from '../../domain/operator/changes.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
-import type { PriceImportPorts } from '../../domain/operator/money.ts'
-import type { RelayChangePorts } from '../../domain/operator/relays.ts'
-import type { RequestMail } from '../../domain/operator/request-mail.ts'
-import type { ReviewActionPorts, ReviewNumberPorts } from '../../domain/operator/review-numbers.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
-import type { PolicyStore } from '../../domain/policy/policy-store.ts'
 import type { ReviewNumber } from '../../domain/policy/review-number.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import type { PreviewSettings } from '../../domain/texts/preview.ts'
@@ -90,13 +77,10 @@ import type { ProviderFiles } from './providers/page.tsx'
 export interface ConsoleRoutePorts
   extends Omit<LoginPorts, 'secrets'>,
     Pick<HealthPorts, 'providerStates'>,
-    Pick<ServerPorts, 'databaseTrouble' | 'databaseOutage' | 'limited'> {
-  readonly brands: BrandStore
-  readonly apps: AppStore & { readonly configured: readonly string[] } & KeyOwners
-  readonly requests: IntegrationRequestStore
-  readonly audit: AuditReader
-  readonly operator: OperatorStore
-  readonly policy: PolicyStore
+    Pick<ServerPorts, 'databaseTrouble' | 'databaseOutage' | 'limited'>,
+    Pick<ActionPorts, 'audit' | 'brands' | 'events' | 'jobs' | 'operator' | 'policy' | 'prices' | 'requests'>,
+    Pick<ActionPorts, 'isVerifiedNumber' | 'mailRequester' | 'parsePrices' | 'requireSecret' | 'sealing'> {
+  readonly apps: ActionPorts['apps'] & KeyOwners
   readonly guard: GuardReader
   readonly secrets: Secrets
   readonly eventLog: Pick<
@@ -117,24 +101,10 @@ export interface ConsoleRoutePorts
       acceptedSms(brand: string, from: number): Promise<ReadonlyMap<string, number>>
     }
   readonly sendTest: (actor: Actor, test: TestSend) => Promise<TestSent>
-  /** @throws OperatorError */
-  readonly mailRequester: (
-    actor: Actor,
-    id: string,
-    mail: RequestMail,
-    after: number | null,
-  ) => Promise<string>
-  readonly jobs: NotifyJobStore
-  readonly prices: PriceStore
   readonly priceList: () => Promise<PriceList>
-  readonly parsePrices: PriceImportPorts['parsePrices']
-  readonly isVerifiedNumber: ReviewNumberPorts['isVerifiedNumber']
-  readonly requireSecret: ReviewActionPorts['requireSecret']
-  readonly sealing: RelayChangePorts['sealing']
   readonly activeReviewNumbers: () => Promise<readonly ReviewNumber[]>
   readonly budgets: BudgetCounters
   readonly alerts: HealthPorts['alerts'] & Pick<AlertStore, 'latest'>
-  readonly events: EventReader
   readonly refused: NonNullable<HealthPorts['refused']>
   readonly stats: ServerPorts['stats'] & {
     /** Of the database, in bytes. */
