@@ -52,7 +52,6 @@ const pages: Readonly<Record<string, (fields: Reference['fields']) => PageLink>>
     href: `/admin/destinations#${encodeURIComponent(ruleId(rule, brand))}`,
   }),
   'relay list': () => ({ title: 'Relays', href: '/admin/relays' }),
-  'review-number remove': () => ({ title: 'Review numbers', href: '/admin/review-numbers' }),
   'test-send': (fields) => ({ title: 'Send a test', href: testPath(fields) }),
   'text lint': textsPage,
 }
