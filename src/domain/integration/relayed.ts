@@ -19,6 +19,7 @@ export type RelayPorts = SendOtpPorts &
   VerifyOtpPorts &
   NotifyPorts & {
     readonly sealing: Sealing
+    readonly pause: (ms: number) => Promise<void>
     /** Stores that the caller reports verified codes. */
     readonly relayReports: (name: string) => Promise<void>
   }
@@ -91,12 +92,9 @@ export async function relayed(
       if (isUnreported) context.isUnreported = true
       if (key !== undefined) context.idempotencyKey = key
       const own = { code: givenCode(code), text, isUnreported, keep: keeping(ports, context, relay) }
-      await sendCode(
-        { ...ports, providerTimeoutMs, otpTtlSeconds },
-        context,
-        { ...about, ...fieldsOf(ports, request) },
-        { policy, scope, relayed: own },
-      )
+      const body = { ...about, ...fieldsOf(ports, request) }
+      const sending = { ...ports, providerTimeoutMs, otpTtlSeconds }
+      await ended(ports, () => sendCode(sending, context, body, { policy, scope, relayed: own }))
       return
     }
     case 'text': {
@@ -120,6 +118,20 @@ export async function relayed(
   }
 }
 
+/** A repetition waits for the answer of the request in progress, since the caller takes a failure as final. */
+async function ended({ pause }: RelayPorts, send: () => Promise<unknown>): Promise<void> {
+  for (let left = 10; ; left--) {
+    try {
+      await send()
+      return
+    } catch (error) {
+      const isInProgress = error instanceof Failure && error.kind === 'idempotency_in_progress'
+      if (!isInProgress || left === 0) throw error
+      await pause(250)
+    }
+  }
+}
+
 /** Of its requests in the event log, if it has no app. */
 export function appOf({ name, appId }: Pick<Relay, 'name' | 'appId'>): string {
   return appId ?? `relay:${name}`
@@ -130,6 +142,11 @@ export const codePattern = /^[A-Za-z0-9]{4,10}$/
 
 function givenCode(code: unknown): string | undefined {
   if (code === undefined) return undefined
+  if (code === null || code === '')
+    throw invalidField(
+      'code',
+      'is missing. The message of the caller has none, and a relay sends only codes.',
+    )
   if (typeof code === 'string' && codePattern.test(code)) return code
   throw invalidField('code', 'must be 4 to 10 letters or digits.')
 }

@@ -147,7 +147,7 @@ export const callPaths: Readonly<Record<Operation, string>> = {
   relay: 'POST /relay',
 }
 
-type Stage = 'app' | 'brand' | 'key' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
+type Stage = 'proof' | 'app' | 'brand' | 'key' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
   brand_id_required: ['brand', 'the request has no brandId'],
@@ -175,7 +175,7 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
   sms_failed: ['delivery'],
   notification_failed: ['delivery'],
   internal_error: ['inside'],
-  unauthorized: ['inside'],
+  unauthorized: ['proof', 'the secret or the signature is wrong'],
   forbidden: ['app', 'the app may not use this operation'],
   route_not_found: ['inside'],
   method_not_allowed: ['inside'],
@@ -197,6 +197,7 @@ function checks(trace: RequestTrace): Check[] {
   const refused = (text: string): Check[] => [...lines, { result: 'REJECTED', text }]
   const why = end?.message ?? meaning ?? end?.error ?? ''
 
+  if (failed === 'proof') return [...limits.map(limitCheck), { result: 'REJECTED', text: `proof: ${why}` }]
   if (failed === 'app' || (failed === 'brand' && kind !== 'template_not_allowed')) return refused(why)
   if (brand !== null && !isTest) lines.push(passed(`brand ${brand} is active`))
   else if (channel === 'EMAIL' && !isTest) lines.push(passed('e-mail needs no brand'))
@@ -460,12 +461,16 @@ function adviceOn(
   deliveries: readonly Delivery[],
   rules: readonly AuthoredRule[],
 ): readonly Advice[] {
-  const { end, channel, limits } = trace
+  const { end, channel, limits, operation } = trace
   const decision = guardDecision(trace, end?.error)
   const lines: (Advice | undefined)[] = deliveries.map(adviceOnAttempt)
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
+    const fate =
+      operation === 'relay'
+        ? 'The caller got an error, so the code may not verify if a message arrives later.'
+        : 'The code is revoked: if a message arrives later, its code does not verify.'
     lines.push([
-      'The code is revoked: if a message arrives later, its code does not verify. The person must request a new code. The attempt counts against the minute and hour limits of the recipient.',
+      `${fate} The person must request a new code. The attempt counts against the minute and hour limits of the recipient.`,
     ])
   }
   const providers = new Set(deliveries.map(({ provider }) => provider))

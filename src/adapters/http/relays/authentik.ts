@@ -1,4 +1,4 @@
-import { isCode, type RelayKind, sent, textOr, verified } from './kind.ts'
+import { type RelayKind, sent, verified } from './kind.ts'
 
 /** The SMS authenticator stage of authentik, provider Generic: the body is the code. */
 export const authentik: RelayKind = {
@@ -6,7 +6,7 @@ export const authentik: RelayKind = {
   waitsMs: 9000,
   routes: {
     '': {
-      read: ({ body: { To: to, Body: text } }) => textOr({ to, code: isCode(text) ? text : undefined, text }),
+      read: ({ body: { To: phone, Body: code } }) => ({ asks: 'code', phone, code: code ?? null }),
       done: sent,
     },
     '/verified': verified,

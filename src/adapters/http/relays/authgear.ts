@@ -1,10 +1,15 @@
 import type { FailureKind } from '../../../domain/ground/failures.ts'
 import { partOf, type RelayKind, textOr, verified } from './kind.ts'
 
+/** Its user sees a sentence for each. */
 const codes: Readonly<Partial<Record<FailureKind, string>>> = {
   rate_limited: 'rate_limited',
   unauthorized: 'authentication_failed',
-  forbidden: 'authentication_failed',
+  validation_error: 'unsupported_request',
+  forbidden: 'unsupported_request',
+  brand_not_approved: 'unsupported_request',
+  brand_suspended: 'delivery_rejected',
+  unavailable: 'timeout',
 }
 
 /** The custom SMS gateway of Authgear, which reads `code` of the answer. */

@@ -6,7 +6,7 @@ import type { Policy } from '../../../domain/policy/policy.ts'
 import type { Relay, RelayKindName } from '../../../domain/policy/relay.ts'
 import type { RequestContext } from '../../../domain/request/request-context.ts'
 import type { Answers } from '../answers.ts'
-import { formOf, jsonOf, maxCodeBodyBytes, readBytes } from '../body.ts'
+import { formOf, jsonOf, maxBodyBytes, readBytes } from '../body.ts'
 import type { HttpRequest, HttpRequests } from '../http-request.ts'
 import { authentik } from './authentik.ts'
 import { authgear } from './authgear.ts'
@@ -68,21 +68,26 @@ export function relayRoutes({ httpRequests, answers, portsOf, received }: Mounti
     let called: { readonly kind: RelayKind; readonly call: RelayCall } | undefined
     try {
       const ports = portsOf(context)
-      const bytes = await readBytes(request, maxCodeBodyBytes).finally(() => received(context))
+      const reading = readBytes(request, maxBodyBytes).finally(() => received(context))
+      // Awaited below, when it is known how the caller reads errors.
+      reading.catch(() => {})
       const policy = await ports.policy()
       const relay = name === undefined ? ofAccount(policy, sid) : policy.relays.get(name)
       const kind = relay && kinds[relay.kind]
       const route = kind?.routes[path]
-      if (!relay || !kind || !route) throw new Failure('route_not_found', noRelay)
-      context.app = appOf(relay)
-      called = { kind, call: { body: {}, headers, account: relay.user } }
+      if (relay && kind && route) {
+        context.app = appOf(relay)
+        called = { kind, call: { body: {}, headers, account: relay.user } }
+      }
+      const bytes = await reading
+      if (!relay || !kind || !route || !called) throw new Failure('route_not_found', noRelay)
       await prove(ports, context, relay, { headers, body: bytes, proof: kind.proof })
       const body: Body = route.isForm ? Object.fromEntries(formOf(bytes)) : jsonOf(bytes)
       const call = { ...called.call, body }
       called = { kind, call }
-      const { waitsMs } = kind
-      for (const asked of [route.read(call)].flat())
-        await relayed(ports, context, { relay, policy, waitsMs }, asked)
+      const requests = [route.read(call)].flat()
+      const waitsMs = kind.waitsMs / requests.length
+      for (const asked of requests) await relayed(ports, context, { relay, policy, waitsMs }, asked)
       const { replayOf = context.requestId } = context
       const { status, body: answer, headers: further } = route.done(call, replayOf)
       context.status = status
@@ -91,7 +96,8 @@ export function relayRoutes({ httpRequests, answers, portsOf, received }: Mounti
       const { status, headers: given, envelope } = answers.failed(context, error)
       const { failure, attempts } = context
       const own = failure && called?.kind.failed?.({ ...called, failure, status, path, attempts })
-      if (!own) return answers.of(context, envelope, { headers: given })
+      // Without a relay, it is not known whether the caller repeats a request at once that has a Retry-After.
+      if (!own) return answers.of(context, envelope, { headers: called && given })
       // Retry-After is for callers that see a 429.
       const headers = { ...(own.status === status && given), ...own.headers }
       return answers.of(context, own.body, { status: own.status, headers })

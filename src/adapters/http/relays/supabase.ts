@@ -7,11 +7,16 @@ export const supabase: RelayKind = {
   proof: 'standard-webhooks',
   waitsMs: 3500,
   routes: { '': { read, done: sent }, '/verified': verified },
-  // It repeats a 429 or 503 at once, and shows the message of a hook's own error to the application.
-  failed: ({ failure: { message, kind }, status }) =>
-    kind === 'unauthorized' || kind === 'route_not_found'
-      ? { status, body: { error: { http_code: status, message } } }
-      : { status: 200, body: { error: { http_code: status, message } } },
+  // It repeats a 429 or 503 at once, and gives the code and the message of a hook's own error to the application.
+  failed: ({ failure: { message, kind }, status }) => {
+    const isUnknown = kind === 'unauthorized' || kind === 'route_not_found'
+    return { status: isUnknown ? status : 200, body: { error: { http_code: shown(status), message } } }
+  },
+}
+
+/** As those of its own providers. Its client library shows no message of 502 and 503. */
+function shown(status: number): number {
+  return status === 502 ? 422 : status === 503 ? 500 : status
 }
 
 function read({ body }: RelayCall): readonly RelayedCode[] {
@@ -29,10 +34,12 @@ function read({ body }: RelayCall): readonly RelayedCode[] {
   })
   if ('sms' in body) return [one({ phone: internationalOf(sms.phone) }, sms.otp, '')]
   if (!('email_data' in body)) throw invalid('The body must have `sms` or `email_data`.')
-  const codes = [one({ email: user.email }, mail.token, '')]
-  // The new e-mail address gets the second code.
-  const isChange = mail.email_action_type === 'email_change' && mail.token_new
-  return isChange ? [...codes, one({ email: user.new_email }, mail.token_new, ' new')] : codes
+  const { token, token_new: tokenOfNew, email_action_type: action } = mail
+  const isChange = action === 'email_change'
+  // Without secure changes, and for a user without an e-mail address, the only code is for the new one.
+  if (isChange && !tokenOfNew) return [one({ email: user.new_email }, token, '')]
+  const codes = [one({ email: user.email }, token, '')]
+  return isChange ? [...codes, one({ email: user.new_email }, tokenOfNew, '-new')] : codes
 }
 
 /** It leaves out the plus sign. */

@@ -8,11 +8,11 @@ export const zitadel: RelayKind = {
     '': {
       read: ({ body }) => {
         const { recipientPhoneNumber, recipientEmailAddress } = partOf(body, 'contextInfo')
-        const { oTP, code, lastPhone, lastEmail, preferredLanguage } = partOf(body, 'args')
+        const { oTP, code, lastPhone, lastEmail } = partOf(body, 'args')
         const email = recipientEmailAddress ?? (recipientPhoneNumber || lastPhone ? undefined : lastEmail)
         const to = email === undefined ? { phone: recipientPhoneNumber ?? lastPhone } : { email }
         // `oTP` of a sign-in, `code` of the verification of a phone number or an e-mail address.
-        return { asks: 'code', ...to, code: oTP ?? code ?? null, lang: preferredLanguage }
+        return { asks: 'code', ...to, code: oTP ?? code ?? null }
       },
       done: sent,
     },
