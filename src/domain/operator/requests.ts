@@ -209,7 +209,7 @@ export const requestApprove = action(requestGroup, 'approve', {
     countries: field(text, {
       ...limitWords,
       label: 'Countries',
-      help: 'SMS of a new brand go only to these. If empty, the rules on the page Destinations apply',
+      help: 'SMS of a new brand go only to these. If empty, the rules for all brands apply',
       placeholder: 'GB, DE',
     }),
     budget: field(text, { ...limitWords, label: 'Budget', help: '', hint: '', placeholder: '20.50' }),
