@@ -5,10 +5,9 @@ import type { ProviderFile, Vector } from '../../src/adapters/sms/file/format.ts
 import { shippedFiles } from '../../src/adapters/sms/file/shipped/index.ts'
 import { attemptPath, providerPath } from '../../src/domain/delivery/delivery-reports.ts'
 import { statusOf } from '../../src/domain/log/event-log.ts'
-import { setText } from '../../src/domain/operator/texts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { tester } from '../support/operator.ts'
+import { setText, tester } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
 import { type ProviderCall, startProviderDouble } from '../support/provider-server.ts'
 

@@ -3,7 +3,6 @@ import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { readConfig } from '../../src/config/config.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
-import { setText } from '../../src/domain/operator/texts.ts'
 import { addAccount } from '../support/accounts.ts'
 import { codeIn } from '../support/app.ts'
 import { browserPath, type PageVisitor } from '../support/browser.ts'
@@ -17,7 +16,7 @@ import {
   sections,
   wide,
 } from '../support/looks.ts'
-import { operate, tester } from '../support/operator.ts'
+import { operate, setText, tester } from '../support/operator.ts'
 import { failSends, livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startSmtp } from '../support/smtp.ts'

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { issueApp } from '../../src/domain/operator/apps.ts'
 import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
-import { readVariable, setText } from '../../src/domain/operator/texts.ts'
+import { readVariable } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { accessRequest } from '../support/calls.ts'
 import type { Visitor } from '../support/console.ts'
 import { sqliteOnly, store } from '../support/database.ts'
-import { operate, tester } from '../support/operator.ts'
+import { operate, setText, tester } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
 
 // Opens every page of the console that a link leads to, while every stored text is hostile.

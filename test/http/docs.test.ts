@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
-import { readVariable, setText } from '../../src/domain/operator/texts.ts'
+import { readVariable } from '../../src/domain/operator/texts.ts'
 import { pageAt } from '../docs/pages.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { setText, tester } from '../support/operator.ts'
 
 const files = [
   ['/docs', 'text/html'],

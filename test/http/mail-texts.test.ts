@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { setText } from '../../src/domain/operator/texts.ts'
 import { codeIn, createTestApp } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { setText, tester } from '../support/operator.ts'
 import { expectSuccess } from '../support/rows.ts'
 import { startSmtp } from '../support/smtp.ts'
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { type NewText, readVariable, setText } from '../../src/domain/operator/texts.ts'
+import { readVariable } from '../../src/domain/operator/texts.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { tester } from '../support/operator.ts'
+import { type NewText, setText, tester } from '../support/operator.ts'
 import { accepted, policyOf, temporary, testProvider } from '../support/policy.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config/config.ts'
 import { addReviewNumber } from '../../src/domain/operator/review-numbers.ts'
-import { setText } from '../../src/domain/operator/texts.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
 import { codeIn, type TestApp } from '../support/app.ts'
 import { failed, overWebhook, taken } from '../support/gateway.ts'
-import { tester } from '../support/operator.ts'
+import { setText, tester } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
 // Design D47: codes in a brand's own words.

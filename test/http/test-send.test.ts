@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type TestSend, testResult } from '../../src/domain/operator/test-send.ts'
-import { setText } from '../../src/domain/operator/texts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn, Visitor } from '../support/console.ts'
-import { tester } from '../support/operator.ts'
+import { setText, tester } from '../support/operator.ts'
 import { accepted, policyOf, temporary, testProvider, unknown } from '../support/policy.ts'
 
 // `test-send` (design D47).

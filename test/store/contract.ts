@@ -22,14 +22,14 @@ import type {
   IntegrationRequestStore,
   OperatorStore,
 } from '../../src/domain/operator/changes.ts'
-import { setText, textDiscard, textPublish, textRemove } from '../../src/domain/operator/texts.ts'
+import { textDiscard, textPublish, textRemove } from '../../src/domain/operator/texts.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
 import type { ReadPolicy } from '../../src/domain/policy/policy.ts'
 import type { PolicyStore } from '../../src/domain/policy/policy-store.ts'
 import type { Brand, BrandWithTexts } from '../../src/domain/texts/brand.ts'
 import { BrandTexts } from '../../src/domain/texts/brand-texts.ts'
 import { claimOf } from '../support/calls.ts'
-import { storeBrand, tester } from '../support/operator.ts'
+import { setText, storeBrand, tester } from '../support/operator.ts'
 
 // Contract tests of the store ports, for every adapter. An adapter's test file provides a factory and runs
 // them.

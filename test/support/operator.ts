@@ -14,7 +14,9 @@ import type { Said } from '../../src/domain/operator/action.ts'
 import { actionOf } from '../../src/domain/operator/actions.ts'
 import type { OperatorStore } from '../../src/domain/operator/changes.ts'
 import type { Entered } from '../../src/domain/operator/fields.ts'
+import { textSet } from '../../src/domain/operator/texts.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
+import type { DeclaredVariable } from '../../src/domain/texts/brand-texts.ts'
 
 /** Who changes things in tests. */
 export const tester: Actor = { by: 'command', name: 'tester' }
@@ -35,6 +37,28 @@ export async function operate(
   const action = actionOf(name)
   if (!action) throw new Error(`there is no action ${name}`)
   return action.perform(await actionPorts(app.context, readStoreConfig({}), env, tester), entered)
+}
+
+export interface NewText {
+  readonly brand: string
+  readonly key: string
+  readonly channel: 'SMS' | 'EMAIL'
+  readonly lang?: string | undefined
+  readonly subject?: string | null | undefined
+  readonly text: string
+  readonly html?: string | null | undefined
+  readonly variables?: readonly DeclaredVariable[] | undefined
+}
+
+/** As `text set` stores a text. */
+export function setText(
+  ports: Parameters<typeof textSet.run>[0],
+  { brand: slug, channel, lang, subject, html, variables, ...text }: NewText,
+  how?: 'draft',
+) {
+  const seen = { version: undefined, updatedAt: undefined, draftAt: undefined, seenVariables: undefined }
+  const flags = { email: channel === 'EMAIL', draft: how === 'draft', mustBeNew: false, removesDraft: false }
+  return textSet.run(ports, { ...text, ...seen, ...flags, slug, lang, subject, html, variables })
 }
 
 /** The stores of a database that no service is wired to. */

@@ -25,65 +25,7 @@ import { type ChangePorts, change, type Decision, differences, refuse } from './
 import { changeList, field, flag, type InputOf, optional, removable, text } from './fields.ts'
 import { textRecords, textVersions } from './text-versions.ts'
 
-export interface NewText extends Pick<TextTarget, 'channel'> {
-  /** The slug. */
-  readonly brand: string
-  readonly key: string
-  /** A BCP 47 tag. Undefined: the brand's language. */
-  readonly lang?: string | undefined
-  /** The version that the operator has seen; 0: none. Undefined: any. */
-  readonly version?: number | undefined
-  /** When that version was stored: after a removal, versions begin at 1 again. Undefined: at any time. */
-  readonly updatedAt?: number | undefined
-  /** When the draft that the operator has seen was stored; 0: none. Undefined: any. */
-  readonly draftAt?: number | undefined
-  readonly subject?: string | null | undefined
-  readonly text: string
-  readonly html?: string | null | undefined
-  /** Undefined: unchanged. */
-  readonly variables?: readonly DeclaredVariable[] | undefined
-  readonly mustBeNew?: boolean | undefined
-}
-
 type TextPorts = ChangePorts & Pick<PreviewSettings, 'textBeforeCode'>
-
-/** `draft`: stored beside the published text. `over`: published, and a draft of it is deleted. Default: published, the draft stays. */
-type Storing = 'draft' | 'over'
-
-/** @throws OperatorError */
-export async function setText(
-  ports: TextPorts,
-  { brand: slug, key: templateKey, channel, lang, version, updatedAt, draftAt, variables, ...parts }: NewText,
-  how?: Storing,
-) {
-  const { mustBeNew, subject = null, html = null } = parts
-  const fields = { subject, text: withLineFeeds(parts.text), html: html && withLineFeeds(html) }
-  return changeText(ports, { slug, key: templateKey, channel, lang }, (brand, target) => {
-    if (mustBeNew && (templateOf(templateKey) || ownTemplateKeys(brand).includes(templateKey)))
-      throw new OperatorError(`The template ${templateKey} already exists.`)
-    const before = brand.texts.get(target)
-    refuseOther(before, { version, updatedAt })
-    const draft = brand.texts.draft(target)
-    if (draftAt !== undefined && (draft?.updatedAt ?? 0) !== draftAt) {
-      throw new OperatorError(
-        'The draft was changed or published in the meantime. Compare it with your text, then save again.',
-      )
-    }
-    const removeDraft = how === 'over' ? target : undefined
-    if (how !== 'draft') {
-      const published = publication(ports, brand, target, { ...fields, variables })
-      return { ...published, ...(removeDraft && { removeDraft }) }
-    }
-    const declared = checked(ports, brand, target, { ...fields, variables })
-    if (!draft && brand.texts.drafts.length >= textLimits.texts) {
-      throw new OperatorError(`Brand ${brand.slug} already has ${textLimits.texts} drafts. Delete one first.`)
-    }
-    const about = { version: before?.version ?? 0, updatedAt: ports.now(), variables: variables ?? null }
-    const text = { ...target, ...fields, ...about }
-    const entry = { action: 'text.drafted', target: brand.slug, details: aboutText(text) }
-    return { brandSlug: brand.slug, text, variables: declared, saveDraft: text, entry }
-  })
-}
 
 interface Target {
   readonly slug: string
@@ -213,7 +155,7 @@ docs/texts.md has an example of each.`,
       help: 'the text, in UTF-8; - for standard input',
       isFile: true,
     }),
-    variables: changeList((words) => words.map(readVariable), { ...variablesWords, rows: 3 }),
+    variables: changeList(readVariables, { ...variablesWords, rows: 3 }),
     subject: removable(text, {
       label: 'Subject',
       as: '--subject <subject>',
@@ -233,7 +175,7 @@ docs/texts.md has an example of each.`,
     ...seen('version', 'the version that it replaces; 0: none'),
     ...seen('updatedAt', 'when that version was stored'),
     ...seen('draftAt', 'when the draft was stored that it replaces; 0: none'),
-    seenVariables: changeList((words) => words.map(readVariable), {
+    seenVariables: changeList(readVariables, {
       ...variablesWords,
       help: 'the variables that you have seen; the same as `variables`: they stay as they are',
       hasNoOption: true,
@@ -249,13 +191,37 @@ docs/texts.md has an example of each.`,
   },
   audit: { 'text.set': 'Text set', 'text.drafted': 'Draft of a text stored' },
   form: { path: 'brands/{slug}/texts', page: 'brands/{slug}/texts/new' },
-  run: (ports: TextPorts, { slug: brand, email, draft, removesDraft, seenVariables, ...input }) => {
-    const isSame = JSON.stringify(input.variables) === JSON.stringify(seenVariables)
-    const variables = isSame ? undefined : input.variables
-    const channel = email ? 'EMAIL' : 'SMS'
-    const how = draft ? 'draft' : removesDraft ? 'over' : undefined
-    return setText(ports, { ...input, brand, channel, variables }, how)
-  },
+  run: (ports: TextPorts, { subject = null, html = null, draftAt, ...input }) =>
+    changeText(ports, targetOf(input), (brand, target) => {
+      const { slug: brandSlug, texts } = brand
+      const { templateKey } = target
+      if (input.mustBeNew && (templateOf(templateKey) || ownTemplateKeys(brand).includes(templateKey)))
+        throw new OperatorError(`The template ${templateKey} already exists.`)
+      const before = texts.get(target)
+      refuseOther(before, input)
+      const draft = texts.draft(target)
+      if (draftAt !== undefined && (draft?.updatedAt ?? 0) !== draftAt) {
+        throw new OperatorError(
+          'The draft was changed or published in the meantime. Compare it with your text, then save again.',
+        )
+      }
+      const isSame = JSON.stringify(input.variables) === JSON.stringify(input.seenVariables)
+      const variables = isSame ? undefined : input.variables
+      const fields = { subject, text: withLineFeeds(input.text), html: html && withLineFeeds(html) }
+      if (!input.draft) {
+        const published = publication(ports, brand, target, { ...fields, variables })
+        return { ...published, ...(input.removesDraft && { removeDraft: target }) }
+      }
+      const declared = checked(ports, brand, target, { ...fields, variables })
+      if (!draft && texts.drafts.length >= textLimits.texts)
+        throw new OperatorError(
+          `Brand ${brandSlug} already has ${textLimits.texts} drafts. Delete one first.`,
+        )
+      const about = { version: before?.version ?? 0, updatedAt: ports.now(), variables: variables ?? null }
+      const text = { ...target, ...fields, ...about }
+      const entry = { action: 'text.drafted', target: brandSlug, details: aboutText(text) }
+      return { brandSlug, text, variables: declared, saveDraft: text, entry }
+    }),
   said: ({ brandSlug, text, variables }, { draft }) => ({
     text: draft
       ? 'Saved the draft. otpost sends it after you publish it.'
@@ -419,6 +385,10 @@ export function readVariable(words: string): DeclaredVariable {
   )
 }
 
+function readVariables(words: readonly string[]): readonly DeclaredVariable[] {
+  return words.map(readVariable)
+}
+
 /** As `readVariable` reads it. */
 export function inWords({ name, type, max }: DeclaredVariable): string {
   return `${name}:${type}:${max}`
@@ -453,7 +423,7 @@ function withLineFeeds(text: string): string {
 /** @throws OperatorError if the operator has seen another text */
 function refuseOther(
   current: BrandText | undefined,
-  { version, updatedAt }: Pick<NewText, 'version' | 'updatedAt'>,
+  { version, updatedAt }: { readonly version: number | undefined; readonly updatedAt: number | undefined },
 ): void {
   if (version === undefined) return
   const is = current?.version ?? 0
