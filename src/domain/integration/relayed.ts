@@ -91,7 +91,7 @@ export async function relayed(
       const isUnreported = code !== undefined && !relay.reportsVerified
       if (isUnreported) context.isUnreported = true
       if (key !== undefined) context.idempotencyKey = key
-      const own = { code: givenCode(code), text, isUnreported, keep: keeping(ports, context, relay) }
+      const own = { code: givenCode(code), text, isUnreported, keep: keeping(ports, context, relay, code) }
       const body = { ...about, ...fieldsOf(ports, request) }
       const sending = { ...ports, providerTimeoutMs, otpTtlSeconds }
       await ended(ports, () => sendCode(sending, context, body, { policy, scope, relayed: own }))
@@ -107,7 +107,7 @@ export async function relayed(
       context.operation = 'verify'
       const { code, codeId } = request
       const id = typeof codeId === 'string' ? codeId : ''
-      const phone = request.phone ?? (await phoneOf(ports, relay, id))
+      const phone = await phoneOf(ports, relay, id, request.phone)
       const body = { ...about, phone, otp: code }
       await verifyCode(ports, context, body, { policy, scope, id })
       return
@@ -158,10 +158,15 @@ function fieldsOf({ ipIdentity }: RelayPorts, { phone, email, lang, clientIp }: 
   return { ...to, lang, ...(isIp && { clientIp }) }
 }
 
-/** Keeps the phone number of a code, encrypted, for callers that later name the code alone. */
-function keeping({ secrets, sealing, owner, now }: RelayPorts, { requestId }: RequestContext, relay: Relay) {
+/** Keeps the phone number of a code, encrypted: callers verify by the ID of the code, and codes of this relay only. */
+function keeping(
+  { secrets, sealing, owner, now }: RelayPorts,
+  { requestId }: RequestContext,
+  relay: Relay,
+  code: unknown,
+) {
   return ({ id, ttlMs }: NewCode, to: string) => {
-    if (relay.kind !== 'camara') return []
+    if (code !== undefined) return []
     const hash = secrets.subjects('idempotency-key', keptName(relay, id))[0]
     // An expired code is known as such for a while.
     const expiresAt = now() + ttlMs + hourMs
@@ -172,13 +177,15 @@ function keeping({ secrets, sealing, owner, now }: RelayPorts, { requestId }: Re
 }
 
 async function phoneOf(
-  { secrets, sealing, idempotencyKeys }: RelayPorts,
+  { secrets, sealing, idempotencyKeys, contacts }: RelayPorts,
   relay: Relay,
   id: string,
+  given: unknown,
 ): Promise<string> {
   const kept = await idempotencyKeys.find(secrets.subjects('idempotency-key', keptName(relay, id)))
   const phone = kept?.answer ? sealing.unseal(kept.answer, id)?.text : undefined
-  if (phone === undefined) throw new Failure('message_not_found', 'No code has this ID.')
+  const isOther = given !== undefined && contacts.phone(given)?.to !== phone
+  if (phone === undefined || isOther) throw new Failure('message_not_found', 'No code has this ID.')
   return `+${phone}`
 }
 

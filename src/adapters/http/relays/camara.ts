@@ -1,6 +1,6 @@
 import { text as textIn } from '../../../domain/ground/body.ts'
 import { invalid, invalidField } from '../../../domain/ground/failures.ts'
-import type { FailedCall, RelayCall, RelayKind } from './kind.ts'
+import type { FailedCall, RelayAnswer, RelayCall, RelayKind } from './kind.ts'
 
 /** The one-time-password-sms API of CAMARA, version 1: otpost makes and verifies the code, the text is the caller's. */
 export const camara: RelayKind = {
@@ -14,15 +14,10 @@ export const camara: RelayKind = {
         if (typeof phone !== 'string' || !/^\+[1-9][0-9]{4,14}$/.test(phone))
           throw invalidField('phoneNumber', 'must be + and 5 to 15 digits.')
         const text = textIn('message', message, { max: 160, lines: 'many' })
-        if (text.split('{{code}}').length !== 2)
-          throw invalidField('message', 'must have {{code}} exactly once.')
+        if (!text.includes('{{code}}')) throw invalidField('message', 'must have {{code}}.')
         return { asks: 'code', phone, text }
       },
-      done: (call, authenticationId) => ({
-        status: 200,
-        body: { authenticationId },
-        headers: correlator(call),
-      }),
+      done: (call, authenticationId) => answer(call, 200, { authenticationId }),
     },
     '/one-time-password-sms/v1/validate-code': {
       read: (call) => {
@@ -34,25 +29,29 @@ export const camara: RelayKind = {
           throw invalidField('code', 'must be the code of the SMS.')
         return { asks: 'verification', codeId, code }
       },
-      done: (call) => ({ status: 204, body: null, headers: correlator(call) }),
+      done: (call) => answer(call, 204, null),
     },
   },
   failed: (failed) => {
     const [status, code] = codeOf(failed)
-    const body = { status, code, message: failed.failure.message }
-    return { status, body, headers: correlator(failed.call) }
+    const message = failed.failure.message.replace('`phone`', '`phoneNumber`')
+    return answer(failed.call, status, { status, code, message })
   },
 }
 
-function codeOf({ failure: { kind, details }, status, attempts }: FailedCall): readonly [number, string] {
+function codeOf(failed: FailedCall): readonly [status: number, code: string] {
+  const { failure, status, attempts, country } = failed
+  const { kind, details } = failure
   const own = 'ONE_TIME_PASSWORD_SMS'
   if (kind === 'unauthorized') return [401, 'UNAUTHENTICATED']
   if (kind === 'message_not_found') return [404, 'NOT_FOUND']
   if (kind === 'rate_limited')
     return details.reason === 'phone_minute' || details.reason === 'phone_hour'
       ? [403, `${own}.MAX_OTP_CODES_EXCEEDED`]
-      : [429, 'TOO_MANY_REQUESTS']
-  if (details.reason === 'destination') return [403, `${own}.PHONE_NUMBER_NOT_ALLOWED`]
+      : [429, details.reason === 'budget' ? 'QUOTA_EXCEEDED' : 'TOO_MANY_REQUESTS']
+  if (details.reason === 'destination')
+    // A number of no country belongs to no operator.
+    return country === undefined ? [404, 'NOT_FOUND'] : [403, `${own}.PHONE_NUMBER_NOT_ALLOWED`]
   if (kind === 'mismatch' || kind === 'invalid_otp_format') return [400, `${own}.INVALID_OTP`]
   if (kind === 'not_found') return [400, `${own}.VERIFICATION_EXPIRED`]
   if (kind === 'max_attempts') return [400, `${own}.VERIFICATION_FAILED`]
@@ -68,8 +67,10 @@ function refuseOtherFields({ body }: RelayCall, known: readonly string[]): void 
   if (other !== undefined) throw invalid(`The body may have ${known.join(' and ')} only.`)
 }
 
-/** Of the request, if it is one that a header may have. */
-function correlator({ headers }: RelayCall): Readonly<Record<string, string>> {
+/** With the x-correlator of the request, if it is one that a header may have. */
+function answer({ headers }: RelayCall, status: number, body: object | null): RelayAnswer {
   const given = headers.get('x-correlator') ?? ''
-  return /^[a-zA-Z0-9_:;./<>{}-]{1,256}$/.test(given) ? { 'x-correlator': given } : {}
+  const correlator = /^[a-zA-Z0-9_:;./<>{}-]{1,256}$/.test(given) ? { 'x-correlator': given } : {}
+  const json = body === null ? {} : { 'content-type': 'application/json' }
+  return { status, body, headers: { ...json, ...correlator } }
 }

@@ -94,8 +94,8 @@ export function relayRoutes({ httpRequests, answers, portsOf, received }: Mounti
       return answers.of(context, answer, { headers: further })
     } catch (error) {
       const { status, headers: given, envelope } = answers.failed(context, error)
-      const { failure, attempts } = context
-      const own = failure && called?.kind.failed?.({ ...called, failure, status, path, attempts })
+      const { failure, attempts, country } = context
+      const own = failure && called?.kind.failed?.({ ...called, failure, status, path, attempts, country })
       // Without a relay, it is not known whether the caller repeats a request at once that has a Retry-After.
       if (!own) return answers.of(context, envelope, { headers: called && given })
       // Retry-After is for callers that see a 429.

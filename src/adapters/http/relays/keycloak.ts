@@ -20,7 +20,9 @@ export const keycloak: RelayKind = {
     },
   },
   failed: ({ failure: { kind, message }, status, path }) => {
-    if (kind === 'unauthorized') return { status, body: { error: kind } }
+    // Keycloak logs these. Its user sees that the code was not sent, or is wrong.
+    if (kind === 'unauthorized' || kind === 'unavailable' || kind === 'internal_error')
+      return { status, body: { error: kind } }
     if (path === '/sms/validate') return { status: 200, body: { valid: false } }
     return { status: 200, body: { status: 'ERROR', description: message.slice(0, 200) } }
   },

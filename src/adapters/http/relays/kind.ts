@@ -23,6 +23,8 @@ export interface FailedCall {
   readonly path: string
   /** Of the providers, oldest first. */
   readonly attempts: readonly Attempt[]
+  /** Of the phone number, ISO 3166-1. Undefined: it is a number of no country, or was not looked at. */
+  readonly country: string | undefined
 }
 
 interface RelayRoute {
