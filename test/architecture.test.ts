@@ -86,7 +86,7 @@ const isDomain = ({ path }: SourceFile) => path.startsWith('src/domain/')
 
 /** The rooms of src/domain, the lowest first. */
 const rooms = (
-  /```text\n([^`]*)```/.exec(readFileSync(join(root, 'docs/architecture.md'), 'utf8'))?.[1] ?? ''
+  /```text\n([^`]*)```/.exec(readFileSync(join(root, 'docs/engineering/architecture.md'), 'utf8'))?.[1] ?? ''
 )
   .split('\n')
   .flatMap((line) => /^[a-z]+/.exec(line)?.[0] ?? [])
@@ -130,7 +130,7 @@ describe('imports', () => {
     const roomOf = (path: string) => rooms.indexOf(/^src\/domain\/([^/]+)\//.exec(path)?.[1] ?? '')
     expect(
       importsWhere((file, imported) => isDomain(file) && roomOf(imported) > roomOf(file.path)),
-      'docs/architecture.md has the order of the rooms of src/domain. Move what both need to the lower room.',
+      'docs/engineering/architecture.md has the order of the rooms of src/domain. Move what both need to the lower room.',
     ).toEqual([])
     expect(new Set(sources.filter(isDomain).map(({ path }) => path.split('/')[2]))).toEqual(new Set(rooms))
     expect(rooms.length).toBeLessThanOrEqual(15)

@@ -338,7 +338,7 @@ function tableOf([{ name, usersPerDay }, groups]: [Site, readonly Group[]]): str
 
 /** Replaces the table of the page. */
 function writePage(table: string): void {
-  const page = join(root, 'docs/pumping-simulation.md')
+  const page = join(root, 'docs/engineering/pumping-simulation.md')
   const text = readFileSync(page, 'utf8')
   writeFileSync(page, text.replace(/(?<=writes the table\. -->\n\n)[^<]*/, `${table}\n`))
 }

@@ -115,7 +115,7 @@ test('files that pages name exist', () => {
 })
 
 /**
- * The functions and test titles that a page of docs/security names after a link such as `[http/body.ts]`.
+ * The functions and test titles that a page such as asvs.md names after a link such as `[http/body.ts]`.
  * `file` is undefined if the link has no definition.
  */
 function evidenceIn({ text }: Page): readonly { link: string; file: string | undefined; named: string }[] {
@@ -132,7 +132,9 @@ function evidenceIn({ text }: Page): readonly { link: string; file: string | und
 }
 
 test.each(
-  pages.filter(({ path }) => path.startsWith('docs/security/')).map((page) => [page.path, page] as const),
+  pages
+    .filter(({ path }) => /^docs\/engineering\/(?:asvs|nist)\.md$/.test(path))
+    .map((page) => [page.path, page] as const),
 )('functions and tests that %s names exist', (_, page) => {
   const evidence = evidenceIn(page)
   expect(evidence.length).toBeGreaterThan(20)
@@ -156,7 +158,7 @@ describe('the index', () => {
   })
 })
 
-test.each([...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })])('files that %s names exist', (path) => {
+test.each([...new Bun.Glob('docs/**/*.svg').scanSync({ cwd: root })])('files that %s names exist', (path) => {
   const drawing = readFileSync(join(root, path), 'utf8')
   const words = [...drawing.matchAll(/>([^<]+)</g)].flatMap(([, text = '']) => text.split(/[^\w./*-]+/))
   const files = [...new Bun.Glob('{src,client}/**/*.{ts,tsx}').scanSync({ cwd: root })]
@@ -164,8 +166,10 @@ test.each([...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })])('files that %
   expect(words.filter((word) => /^[\w./-]+\.ts$/.test(word) && !isThere(word))).toEqual([])
 })
 
-test('docs/decisions/rules.md has every rule that code cites', () => {
-  const rows = readFileSync(join(root, 'docs/decisions/rules.md'), 'utf8').matchAll(/^\| ([^|]+?) +\|/gm)
+test('docs/engineering/decisions/rules.md has every rule that code cites', () => {
+  const rows = readFileSync(join(root, 'docs/engineering/decisions/rules.md'), 'utf8').matchAll(
+    /^\| ([^|]+?) +\|/gm,
+  )
   const rules = new Set([...rows].flatMap(([, first = '']) => first.split(', ')))
   const cited = [...new Bun.Glob('{src,client,test}/**/*.{ts,tsx}').scanSync({ cwd: root })].flatMap((path) =>
     [

@@ -29,7 +29,7 @@ async function runAll(url: string, statements: readonly string[]): Promise<void>
 
 test('every page with SQL has a test here', () => {
   const withSql = pages.filter(({ samples }) => samples.some(({ language }) => language === 'sql'))
-  expect(withSql.map(({ path }) => path)).toEqual(['docs/distributed.md', 'docs/postgres.md'])
+  expect(withSql.map(({ path }) => path)).toEqual(['docs/engineering/distributed.md', 'docs/postgres.md'])
 })
 
 describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, () => {
@@ -141,9 +141,10 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
   })
 })
 
-describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}`, () => {
+describe.skipIf(withoutOwnPostgres !== undefined)(`docs/engineering/distributed.md${without}`, () => {
   // Other statements call functions of Citus.
-  const indexes = sqlOf('docs/distributed.md').find((block) => block.join().includes('CREATE INDEX')) ?? []
+  const indexes =
+    sqlOf('docs/engineering/distributed.md').find((block) => block.join().includes('CREATE INDEX')) ?? []
   let database: Awaited<ReturnType<typeof freshDatabase>>
   const query = (text: string, values: readonly unknown[] = []) => queryOnce(database.url, text, values)
   beforeAll(async () => {
@@ -155,7 +156,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
     const keys = await query(`SELECT relname AS name, attname AS key FROM pg_index
       JOIN pg_class ON pg_class.oid = indrelid JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
       WHERE indisprimary AND relnamespace = 'public'::regnamespace ORDER BY relname`)
-    const [, text = ''] = pageAt('docs/distributed.md').text.split(/^## /m)
+    const [, text = ''] = pageAt('docs/engineering/distributed.md').text.split(/^## /m)
     const rows = [...text.matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)].flatMap(([, names = '', by = '']) =>
       [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ name, by: by.trim() })),
     )

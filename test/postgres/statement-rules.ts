@@ -4,7 +4,7 @@ import { loadModule, parseSync } from 'libpg-query'
 import { distributedTables } from '../../src/adapters/postgres/distribution.ts'
 import { tables as schema } from '../../src/adapters/postgres/schema.ts'
 
-// What the engines of docs/distributed.md refuse, or run badly, in the syntax tree of PostgreSQL's own parser.
+// What the engines of docs/engineering/distributed.md refuse, or run badly, in the syntax tree of PostgreSQL's own parser.
 // The codes of Citus are those of Citus 13.2.2, on a coordinator with two workers and the tables of distribution.ts.
 
 await loadModule()

@@ -75,7 +75,7 @@ const exceptions: readonly Exception[] = [
   {
     rule: 'advisory locks',
     statement: /^otpost_lock_hashes /,
-    reason: 'of nodes with several secret keys; docs/distributed.md names the versions that can',
+    reason: 'of nodes with several secret keys; docs/engineering/distributed.md names the versions that can',
   },
   {
     rule: 'advisory locks',
