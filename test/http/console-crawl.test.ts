@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { issueApp } from '../../src/domain/operator/apps.ts'
-import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import { readVariable } from '../../src/domain/operator/texts.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
@@ -62,11 +62,8 @@ beforeAll(async () => {
   app = await createTestApp({ PUBLIC_URL: 'https://otp.example.com', GUARD: 'record' })
   const ports = app.app.context.acting(tester)
   await putBrand(ports, 'acme', { dltEnabled: true, loginIdEnabled: true, notifyTemplates: ['ORDER_PLACED'] })
-  await registerTemplate(ports, 'acme', 'LOGIN_OTP', {
-    id: '1107',
-    ids: { msg91: '65a' },
-    senderId: 'ACMEIN',
-  })
+  const registered = { ids: ['1107', 'msg91=65a'], senderId: 'ACMEIN' }
+  await operate(app, 'brand template', { slug: 'acme', key: 'LOGIN_OTP', ...registered })
   const text = { brand: 'acme', key: 'LOGIN_OTP', text: '{{otp}}', lang: 'hi' } as const
   await setText(ports, { ...text, channel: 'SMS' })
   await setText(ports, { ...text, channel: 'EMAIL', subject: 'Code' })

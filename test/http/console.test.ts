@@ -3,14 +3,13 @@ import { renameSync } from 'node:fs'
 import { makeLink } from '../../src/domain/accounts/sessions.ts'
 import { unscoped } from '../../src/domain/limits/scope.ts'
 import { issueApp, setApp } from '../../src/domain/operator/apps.ts'
-import { putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
-import { approveRequest } from '../../src/domain/operator/requests.ts'
+import { putBrand } from '../../src/domain/operator/brands.ts'
 import { addAccount, enterAs, nextStep } from '../support/accounts.ts'
 import { createTestApp, credentials, type TestApp, temporaryFolder } from '../support/app.ts'
 import { accessRequest } from '../support/calls.ts'
 import { password, type Seen, signedIn, Visitor } from '../support/console.ts'
 import { sqliteOnly } from '../support/database.ts'
-import { setText, tester } from '../support/operator.ts'
+import { operate, setText, tester } from '../support/operator.ts'
 import { policyOf, testProvider } from '../support/policy.ts'
 import { startReceiver } from '../support/receiver.ts'
 
@@ -690,10 +689,9 @@ describe('an operator', () => {
 
   test('who approves at the same time as another gets a conflict: one approval succeeds, and one key works', async () => {
     const { body } = await app.postRaw('/integrations/requests', asked)
-    const ports = app.app.context.acting(tester)
-    const how = { appId: 'till', brandSlug: 'globex' }
+    const how = { id: body.integrationRequestId, appId: 'till', brandSlug: 'globex' }
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 10 }, () => approveRequest(ports, body.integrationRequestId, how)),
+      Array.from({ length: 10 }, () => operate(app, 'request approve', how)),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect((await app.app.context.apps.list())[0]?.keys).toHaveLength(1)
@@ -1567,7 +1565,7 @@ describe('an operator', () => {
     const before = await app.app.context.audit.list({ limit: 10 })
     await putBrand(acting, 'acme', {})
     await putBrand(acting, 'acme', { displayName: 'Acme', domain: null })
-    await registerTemplate(acting, 'acme', 'LOGIN_OTP', null)
+    await operate(app, 'brand template', { slug: 'acme', key: 'LOGIN_OTP', remove: true })
     expect(await app.app.context.audit.list({ limit: 10 })).toEqual(before)
   })
 

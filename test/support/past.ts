@@ -3,15 +3,14 @@ import type { MessageReport } from '../../src/domain/delivery/delivery-reports.t
 import { type Channel, mask, type Recipient } from '../../src/domain/ground/contact.ts'
 import { createEventLog } from '../../src/domain/log/event-log-writer.ts'
 import { issueApp, rotateApp } from '../../src/domain/operator/apps.ts'
-import { brandSetStatus, putBrand, registerTemplate } from '../../src/domain/operator/brands.ts'
-import { approveRequest, rejectRequest } from '../../src/domain/operator/requests.ts'
+import { brandSetStatus, putBrand } from '../../src/domain/operator/brands.ts'
 import {
   type Attempt,
   type LimitStatus,
   newRequestContext,
   type RequestContext,
 } from '../../src/domain/request/request-context.ts'
-import { tester } from './operator.ts'
+import { operate, tester } from './operator.ts'
 
 /** A past for pages and reports: the records that a service of some brands and providers would have in its event log. */
 export interface Past {
@@ -45,13 +44,15 @@ function chance(seed: number): () => number {
 /** Sets up what an operator has by then: three brands and one suspended, their apps, requests decided and waiting. */
 export async function setUp(context: Context): Promise<void> {
   const ports = context.acting(tester)
+  const app = { app: { context } }
   await putBrand(ports, 'acme', {
     displayName: 'Acme',
     notifyTemplates: ['ORDER_PLACED', 'OUT_FOR_DELIVERY', 'ORDER_DELIVERED'],
     loginIdEnabled: true,
     domain: 'shop.acme.example',
   })
-  await registerTemplate(ports, 'acme', 'LOGIN_OTP', { id: '1107160000000000042', senderId: 'ACMEIN' })
+  const registered = { ids: ['1107160000000000042'], senderId: 'ACMEIN' }
+  await operate(app, 'brand template', { slug: 'acme', key: 'LOGIN_OTP', ...registered })
   await putBrand(ports, 'initech', { displayName: 'Initech', notifyTemplates: ['ORDER_PLACED'] })
   await putBrand(ports, 'umbrella', { displayName: 'Umbrella' })
   await brandSetStatus.run(ports, { slug: 'umbrella', status: 'suspended' })
@@ -94,8 +95,8 @@ export async function setUp(context: Context): Promise<void> {
     ids.push(id)
   }
   const [first = '', second = ''] = ids
-  await approveRequest(ports, first, { appId: 'globex-app', brandSlug: 'globex' })
-  await rejectRequest(ports, second, 'There is no contract with them yet.')
+  await operate(app, 'request approve', { id: first, appId: 'globex-app', brandSlug: 'globex' })
+  await operate(app, 'request reject', { id: second, reason: 'There is no contract with them yet.' })
 }
 
 /** Simulates a past: sends, failures, limits, delivery reports, verifications, notifications and mails, day by day. */

@@ -145,41 +145,6 @@ async function changeBrand(
   return brand
 }
 
-/**
- * Undefined fields stay unchanged unless it `replaces`. Null removes the registration.
- * @param templateKey a template key, or `KEY:lang`
- */
-export async function registerTemplate(
-  ports: ChangePorts,
-  slug: string,
-  templateKey: string,
-  requested: Partial<TemplateRegistration> | null,
-  how: { readonly replaces?: boolean } = {},
-): Promise<Brand> {
-  return changeBrand(ports, slug, (current) => {
-    const { [templateKey]: before, ...others } = current.registrations
-    if (!before) refuse(registrationKeyProblems(templateKey, ownTemplateKeys(current)), InvalidInput)
-    const {
-      id = null,
-      ids = {},
-      senderId = null,
-      maxLength = null,
-    } = (how.replaces ? undefined : before) ?? {}
-    const after = requested && {
-      id: requested.id === undefined ? id : requested.id,
-      ids: { ...ids, ...requested.ids },
-      senderId: requested.senderId === undefined ? senderId : requested.senderId,
-      maxLength: requested.maxLength === undefined ? maxLength : requested.maxLength,
-    }
-    const brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
-    refuse(brandProblems(brand), InvalidInput)
-    const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
-    if (Object.keys(changes).length === 0) return { brand, entry: null }
-    const details = { template: templateKey, ...changes }
-    return { brand, entry: { action: 'brand.template', target: brand.slug, details } }
-  })
-}
-
 export const brandGroup: Group = {
   name: 'brand',
   does: 'create, change and list brands',
@@ -391,7 +356,19 @@ export const brandTemplate = action(brandGroup, 'template', {
       throw new InvalidInput(
         'Nothing to change. Give an ID, a sender or a length, or remove the registration.',
       )
-    return { key, brand: await registerTemplate(ports, slug, key, remove ? null : requested, { replaces }) }
+    const brand = await changeBrand(ports, slug, (current) => {
+      const { [key]: before, ...others } = current.registrations
+      if (!before) refuse(registrationKeyProblems(key, ownTemplateKeys(current)), InvalidInput)
+      const kept = (replaces ? undefined : before) ?? { id: null, ids: {}, senderId: null, maxLength: null }
+      const after = { ...kept, ...requested, ids: { ...kept.ids, ...requested.ids } }
+      const brand = { ...current, registrations: remove ? others : { ...others, [key]: after } }
+      refuse(brandProblems(brand), InvalidInput)
+      const changes = differences(registrationOf(current, key), registrationOf(brand, key))
+      if (Object.keys(changes).length === 0) return { brand, entry: null }
+      const details = { template: key, ...changes }
+      return { brand, entry: { action: 'brand.template', target: brand.slug, details } }
+    })
+    return { key, brand }
   },
   said: ({ key, brand }, { remove }) => ({
     text: `${remove ? 'Removed' : 'Saved'} the registration of ${key}.`,

@@ -4,14 +4,13 @@ import { textProblem } from '../ground/body.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { unscoped } from '../limits/scope.ts'
-import { type Brand, brandProblems, nameKey } from '../texts/brand.ts'
+import { brandProblems, nameKey } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { changesAfterApproval, type LimitPorts, resemblances, setLimits } from './approval-limits.ts'
 import { firstKey, requireAppId } from './apps.ts'
 import { freshBrand } from './brands.ts'
 import {
   type BrandStore,
-  type ChangePorts,
   change,
   type IntegrationRequestStore,
   type OperatorPorts,
@@ -41,57 +40,6 @@ export interface RequestPorts extends OperatorPorts, LimitPorts {
     mail: RequestMail,
     after: number | null,
   ) => Promise<string>
-}
-
-/**
- * Creates the app, scoped to the brand (design D38), and, if missing, the brand. The returned key is
- * not stored.
- */
-export async function approveRequest(
-  ports: OperatorPorts,
-  idAsGiven: string,
-  { appId, brandSlug: slugAsGiven }: { readonly appId: string; readonly brandSlug: string },
-): Promise<{ readonly key: string; readonly brand: Brand; readonly brandExisted: boolean }> {
-  requireAppId(appId)
-  const requestId = requestIdOf(idAsGiven)
-  const brandSlug = nameKey(slugAsGiven)
-  const apiKey = ports.secrets.newApiKey()
-  const target = { requestId, appId, brandSlug }
-  const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys, scope }) => {
-    const { brandName } = requirePending(requestId, request)
-    const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
-    refuse(brandProblems(brand), InvalidInput)
-    const existed = current ? { brandExisted: 'yes' } : {}
-    const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
-    return {
-      brand,
-      brandExisted: current !== undefined,
-      newKey: firstKey(appId, apiKey, keys),
-      scope: { ...(scope ?? unscoped(appId)), brands: [brandSlug] },
-      verdict: { status: 'approved', reason: null, appId, brandSlug },
-      entry: { action: 'request.approved', target: requestId, details },
-    }
-  })
-  return { key: apiKey.key, brand, brandExisted }
-}
-
-export async function rejectRequest(
-  ports: ChangePorts,
-  idAsGiven: string,
-  reasonAsGiven: string,
-): Promise<void> {
-  const requestId = requestIdOf(idAsGiven)
-  const reason = reasonAsGiven.trim() || null
-  const problem = reason && textProblem('The reason', reason, { max: 500, lines: 'many' })
-  if (problem) throw new InvalidInput(problem)
-  await change(ports, { requestId }, ({ request }) => {
-    requirePending(requestId, request)
-    return {
-      verdict: { status: 'rejected', reason, appId: null, brandSlug: null },
-      // The applicant and the reason are left out, so that `forget` can delete them.
-      entry: { action: 'request.rejected', target: requestId, details: {} },
-    }
-  })
 }
 
 function requirePending(
@@ -182,6 +130,7 @@ async function mailed(ports: RequestPorts, id: string, mail: RequestMail | null)
 
 const limitWords = { hasNoOption: true, byDefault: '' } as const
 
+/** Creates the app, scoped to the brand (design D38), and, if missing, the brand. The key is not stored. */
 export const requestApprove = action(requestGroup, 'approve', {
   role: 'operator',
   isSensitive: true,
@@ -226,13 +175,32 @@ export const requestApprove = action(requestGroup, 'approve', {
   form: { path: 'requests/{id}/approve', page: 'requests/{id}' },
   sends: isMailed,
   run: async (ports: RequestPorts, input) => {
+    const { id, appId, brandSlug } = input
+    requireAppId(appId)
     const mail = isMailed(input) ? await mailIn(ports, input, 'approved') : null
-    const [request, brands] = await Promise.all([ports.requests.get(input.id), ports.brands.list()])
+    const [request, brands] = await Promise.all([ports.requests.get(id), ports.brands.list()])
     const changes = changesAfterApproval(input, input, brands, ports.isCountry)
-    const approval = await approveRequest(ports, input.id, input)
+    const apiKey = ports.secrets.newApiKey()
+    const target = { requestId: id, appId, brandSlug }
+    const approval = await change(ports, target, ({ request, brand: current, keys, scope }) => {
+      const { brandName } = requirePending(id, request)
+      const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
+      refuse(brandProblems(brand), InvalidInput)
+      const existed = current ? { brandExisted: 'yes' } : {}
+      const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
+      return {
+        brand,
+        brandExisted: current !== undefined,
+        newKey: firstKey(appId, apiKey, keys),
+        scope: { ...(scope ?? unscoped(appId)), brands: [brandSlug] },
+        verdict: { status: 'approved', reason: null, appId, brandSlug },
+        entry: { action: 'request.approved', target: id, details },
+      }
+    })
+    const { brand, brandExisted } = approval
     const unset = await setLimits(ports, changes)
     const alike = request ? resemblances(request, brands) : []
-    return { ...approval, alike, unset, ...(await mailed(ports, input.id, mail)) }
+    return { key: apiKey.key, brand, brandExisted, alike, unset, ...(await mailed(ports, id, mail)) }
   },
   said: ({ key, brand, brandExisted, alike, unset, sent, failure }) => {
     const { slug, displayName, status } = brand
@@ -264,8 +232,19 @@ export const requestReject = action(requestGroup, 'reject', {
   sends: isMailed,
   run: async (ports: RequestPorts, input) => {
     const mail = isMailed(input) ? await mailIn(ports, input, 'rejected') : null
-    await rejectRequest(ports, input.id, input.reason)
-    return mailed(ports, input.id, mail)
+    const { id: requestId } = input
+    const reason = input.reason.trim() || null
+    const problem = reason && textProblem('The reason', reason, { max: 500, lines: 'many' })
+    if (problem) throw new InvalidInput(problem)
+    await change(ports, { requestId }, ({ request }) => {
+      requirePending(requestId, request)
+      return {
+        verdict: { status: 'rejected', reason, appId: null, brandSlug: null },
+        // The applicant and the reason are left out, so that `forget` can delete them.
+        entry: { action: 'request.rejected', target: requestId, details: {} },
+      }
+    })
+    return mailed(ports, requestId, mail)
   },
   said: ({ sent, failure }, { id }) => ({
     text: `Request ${id} is rejected.`,
