@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readConfig } from '../src/config/config.ts'
 import { queueRetry } from '../src/domain/operator/queue.ts'
-import { addReviewNumber, removeReviewNumber } from '../src/domain/operator/review-numbers.ts'
+import { addReviewNumber } from '../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp, verdict } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
-import { tester } from './support/operator.ts'
+import { operate, tester } from './support/operator.ts'
 
 // Rotation of the secret key: SECRET_KEY has the new key, then the previous key, until all records of the
 // previous key have expired.
@@ -128,13 +128,13 @@ test('a review number keeps its code while its secret key is listed, and can the
   expect(await after.outbox(phone)).toEqual([])
   expect(verdict(await after.post('/otp/verify', { phone, otp: code }))).toBe('200')
   await expect(addReviewNumber(ports(after), request)).rejects.toThrow('already a review number')
-  await removeReviewNumber(ports(after), request)
+  await operate(after, 'review-number remove', request)
   after.advance(31)
   expect(verdict(await after.post('/otp/send', { phone }))).toBe('200')
   expect(await after.outbox(phone)).toHaveLength(1)
   const later = await restart(newKey)
   const problem = /no review number of brand acme\. .* was added under another secret key\. The console can/
-  await expect(removeReviewNumber(ports(later), second)).rejects.toThrow(problem)
+  await expect(operate(later, 'review-number remove', second)).rejects.toThrow(problem)
 })
 
 test('a queued notification opens with the previous key, fails without it, and can be retried when it is back', async () => {

@@ -1,15 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config/config.ts'
 import { openContext } from '../../src/context.ts'
-import {
-  addReviewNumber,
-  maxReviewNumbers,
-  removeReviewNumber,
-} from '../../src/domain/operator/review-numbers.ts'
+import { addReviewNumber, maxReviewNumbers } from '../../src/domain/operator/review-numbers.ts'
 import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
 import { explained } from '../support/explained.ts'
-import { tester } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
 // Design D48: numbers whose codes of a brand are one fixed code that is not sent.
@@ -50,7 +46,7 @@ async function numbers() {
 async function review(until = today) {
   const request = { phone: freshPhone(), brand: 'acme' }
   const { code } = await addReviewNumber(ports(), { ...request, until })
-  return { ...request, code, end: () => removeReviewNumber(ports(), request) }
+  return { ...request, code, end: () => operate(app, 'review-number remove', request) }
 }
 
 async function auditOf(action: string) {
@@ -139,7 +135,7 @@ describe('a send to a review number', () => {
     const request = { phone: '+447400123456', brand: 'acme' }
     await addReviewNumber(ports(), { ...request, until: today })
     expectError(await app.post('/otp/send', { phone: request.phone }), 400, 'validation_error')
-    await removeReviewNumber(ports(), request)
+    await operate(app, 'review-number remove', request)
   })
 
   test('repeats with its Idempotency-Key', async () => {
@@ -180,7 +176,7 @@ describe('another send is as usual', () => {
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
     expect(await app.outbox(phone)).toHaveLength(1)
     app.clock.now = Date.UTC(2026, 0, 1, 12)
-    await removeReviewNumber(ports(), { phone, brand: 'acme' })
+    await operate(app, 'review-number remove', { phone, brand: 'acme' })
   })
 })
 
@@ -205,7 +201,7 @@ describe('operators', () => {
       ...request,
       until: new Date(app.clock.now).toISOString().slice(0, 10),
     })
-    await removeReviewNumber(ports(), request)
+    await operate(app, 'review-number remove', request)
     app.clock.now = noon
   })
 
@@ -216,7 +212,7 @@ describe('operators', () => {
     await end()
     const again = { phone, brand: 'acme', until: today }
     await addReviewNumber(ports(), again)
-    await removeReviewNumber(ports(), again)
+    await operate(app, 'review-number remove', again)
   })
 
   test('are alerted of each added number, masked, also if a command added it', async () => {

@@ -83,44 +83,6 @@ export async function addReviewNumber(
   return { number, code }
 }
 
-/** @throws OperatorError if there is none */
-export async function removeReviewNumber(
-  ports: Omit<ReviewNumberPorts, 'isVerifiedNumber'>,
-  { phone, brand }: ReviewNumberRequest,
-): Promise<ReviewNumber> {
-  const { to, subjects } = recipientIn(ports, phone)
-  const brandSlug = await existingBrand(ports.brands, brand)
-  return removeReviewNumberOf(ports, subjects, brandSlug, mask({ channel: 'SMS', to }))
-}
-
-/** @param subjects the hashed identifiers of the phone number. @throws OperatorError if there is none */
-async function removeReviewNumberOf(
-  { policy, actor, now }: PolicyPorts,
-  subjects: readonly string[],
-  brandSlug: string,
-  masked?: string,
-): Promise<ReviewNumber> {
-  const { removed } = await policy.change({ actor, now: now() }, ({ reviewNumbers }) => {
-    const all = reviewNumbers.filter(isOf(subjects, brandSlug))
-    const [removed] = all
-    if (!removed) {
-      // The hashed identifier of a key that SECRET_KEY no longer lists cannot be computed.
-      const isAlike = reviewNumbers.some((each) => each.brandSlug === brandSlug && each.masked === masked)
-      const alike = ` ${masked} is another number, or was added under another secret key. The console can remove it.`
-      throw new OperatorError(
-        `The phone number is no review number of brand ${brandSlug}.${isAlike ? alike : ''}`,
-      )
-    }
-    const details = { number: removed.masked, until: untilWords(removed) }
-    return {
-      removed,
-      removeReviewNumbers: all,
-      entry: { action: 'review-number.removed', target: brandSlug, details },
-    }
-  })
-  return removed
-}
-
 function isOf(subjects: readonly string[], brandSlug: string) {
   return (number: ReviewNumber) => number.brandSlug === brandSlug && subjects.includes(number.subject)
 }
@@ -218,10 +180,31 @@ export const reviewNumberRemove = action(reviewNumberGroup, 'remove', {
   },
   audit: { 'review-number.removed': 'Review number removed' },
   form: { path: 'review-numbers/remove', page: 'review-numbers' },
-  run: (ports: ReviewActionPorts, { subject, phone = '', brand }) => {
-    if (subject !== undefined) return removeReviewNumberOf(ports, [subject], brand)
-    ports.requireSecret()
-    return removeReviewNumber(ports, { phone, brand })
+  run: async (ports: ReviewActionPorts, { subject, phone = '', brand }) => {
+    if (subject === undefined) ports.requireSecret()
+    const { to, subjects } = subject === undefined ? recipientIn(ports, phone) : { subjects: [subject] }
+    const masked = to && mask({ channel: 'SMS', to })
+    const brandSlug = subject === undefined ? await existingBrand(ports.brands, brand) : brand
+    const { policy, actor, now } = ports
+    const { removed } = await policy.change({ actor, now: now() }, ({ reviewNumbers }) => {
+      const all = reviewNumbers.filter(isOf(subjects, brandSlug))
+      const [removed] = all
+      if (!removed) {
+        // The hashed identifier of a key that SECRET_KEY no longer lists cannot be computed.
+        const isAlike = reviewNumbers.some((each) => each.brandSlug === brandSlug && each.masked === masked)
+        const alike = ` ${masked} is another number, or was added under another secret key. The console can remove it.`
+        throw new OperatorError(
+          `The phone number is no review number of brand ${brandSlug}.${isAlike ? alike : ''}`,
+        )
+      }
+      const details = { number: removed.masked, until: untilWords(removed) }
+      return {
+        removed,
+        removeReviewNumbers: all,
+        entry: { action: 'review-number.removed', target: brandSlug, details },
+      }
+    })
+    return removed
   },
   said: ({ masked, brandSlug }) => `Removed the review number ${masked} of brand ${brandSlug}.`,
 })
