@@ -22,6 +22,7 @@ import { guardFindings } from './guard.ts'
 import { missingDatabase } from './missing.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
+import { relayFindings } from './relays.ts'
 import { hasAddress, hostFindings, settingsFileFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
@@ -82,6 +83,7 @@ function storedFindings(
     ...dltFindings(brands, otpTtlSeconds),
     ...appFindings(stored, [...appCredentials.keys()], limits.globalPerMinute),
     ...accountFindings(stored, secretKeys, config),
+    ...relayFindings(stored, secretKeys),
   ]
 }
 

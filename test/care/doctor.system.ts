@@ -20,6 +20,7 @@ import { databaseFindings } from '../../src/doctor/sqlite.ts'
 import { clockStat } from '../../src/domain/log/stats.ts'
 import { addAccount } from '../support/accounts.ts'
 import { createTestApp } from '../support/app.ts'
+import { operate } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'
 import { inDatabase, place } from './scene.ts'
@@ -820,6 +821,22 @@ describe('findings', () => {
     inDatabase(here.file, (driver) => driver.exec('UPDATE console_links SET expires_at = 1'))
     expect(await about({})).toEqual([
       expect.stringMatching(/^warn: Not set up, and without a valid link: bo@example\.com\. → /),
+    ])
+  })
+
+  test('about relays name those whose secret needs another secret key', async () => {
+    const previous = 'p'.repeat(32)
+    const here = place()
+    const service = await createTestApp({ ...here.env, SECRET_KEY: previous })
+    await operate(service, 'relay add', { name: 'auth', kind: 'supabase', brand: 'acme' })
+    await service.close()
+    const found = async (SECRET_KEY: string) => (await examined({ ...here.env, SECRET_KEY })).of('relays')
+    expect(await found(previous)).toEqual([])
+    expect(await found(`${'n'.repeat(32)},${previous}`)).toEqual([
+      expect.stringMatching(/^warn: A previous secret key encrypts the secret of auth\. → Keep that key/),
+    ])
+    expect(await found('n'.repeat(32))).toEqual([
+      expect.stringMatching(/^warn: No secret key decrypts the secret of auth\. .*add it again\.$/),
     ])
   })
 

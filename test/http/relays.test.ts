@@ -3,6 +3,7 @@ import { countryOfPrefix } from '../../src/adapters/phone/destination.ts'
 import type { Outcome } from '../../src/domain/ground/providers.ts'
 import { readGuardStatus } from '../../src/domain/operator/guard.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { signedIn } from '../support/console.ts'
 import { explained } from '../support/explained.ts'
 import {
   goJson,
@@ -488,5 +489,28 @@ describe('the guard', () => {
     expect(await sentOf('authentik', relay, oneRange.slice(0, 5))).toBe(5)
     await report(relay, first)
     expect(await sentOf('authentik', relay, others.slice(4, 6))).toBe(1)
+  })
+})
+
+describe('the console', () => {
+  test('adds a relay, shows its secret once, and finds the page', async () => {
+    const visitor = await signedIn(app)
+    const { html } = await visitor.get('/admin/relays')
+    expect(html).toContain('No relays')
+    expect(/<(?:input|textarea)[^>]* name="secret"[^>]*>/.exec(html)?.[0]).not.toContain('required')
+    const fields = { name: 'auth', brand: 'acme', app: '', secret: '', minutes: '5' }
+    const added = await visitor.post('/admin/relays', { ...fields, kind: 'logto' })
+    expect(added.html).toContain('with the user auth')
+    const secret = /data-copy="([0-9a-f]{32})"/.exec(added.html)?.[1] ?? ''
+    const headers = { authorization: `Bearer ${secret}` }
+    const body = identitySystems.logto.body('482913', digits)
+    expect((await app.request('POST', '/relay/auth', { headers, body })).status).toBe(200)
+    expect((await visitor.get('/admin/relays')).html).not.toContain(secret)
+    const unsigned = await visitor.post('/admin/relays', { ...fields, name: 'other', kind: 'zitadel' })
+    expect(unsigned.html).toContain('ZITADEL creates the key itself')
+    for (const q of ['relay', 'Supabase']) {
+      const found = await visitor.post('/admin/search', { q })
+      expect([q, found.headers.get('location')]).toEqual([q, '/admin/relays'])
+    }
   })
 })

@@ -174,7 +174,9 @@ function Control({ id, name, field, options, known, written }: ControlProps) {
     const none = isRequired || field.byDefault !== undefined ? {} : { '': field.none ?? 'none' }
     return <Select {...shared} value={value} options={{ ...none, ...options }} />
   }
-  if (field.isFile) return <FileField {...shared} value={value} placeholder={placeholder} />
+  // One of a single line is pasted.
+  if (field.isFile && max === undefined)
+    return <FileField {...shared} value={value} placeholder={placeholder} />
   return (
     <Field
       {...shared}

@@ -45,6 +45,7 @@ export const relayAdd = action(relayGroup, 'add', {
       label: 'Kind',
       as: '--kind <kind>',
       help: `the identity system: ${Object.keys(relayKinds).join(', ')}`,
+      hint: '`docs/relays` has a page for each, with what to enter there.',
     }),
     brand: field(text, {
       label: 'Brand',
@@ -61,7 +62,9 @@ export const relayAdd = action(relayGroup, 'add', {
       label: 'Secret of the identity system',
       as: '--secret-file <file>',
       help: 'the file with the key that the identity system made (zitadel, authgear); without it, otpost makes a secret',
+      hint: 'Only if the identity system creates the key, as ZITADEL and Authgear do. If empty, otpost makes a secret.',
       isFile: true,
+      max: 512,
     }),
     minutes: field(minutesIn, {
       label: 'Minutes',

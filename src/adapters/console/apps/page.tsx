@@ -66,6 +66,7 @@ export function appsPage(pageContext: PageContext, { apps, brands }: AppsModel):
       <Card
         title="Traffic of the last 24 hours"
         hint="If a key leaked, paste it into the search field: otpost finds its app, and neither stores nor shows the key."
+        actions={<LinkButton href="/admin/relays">Relays</LinkButton>}
       >
         <Table
           caption="Apps"

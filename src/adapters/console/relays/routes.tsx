@@ -3,10 +3,10 @@
 import { appOf } from '../../../domain/integration/relayed.ts'
 import { relayAdd, relayRemove } from '../../../domain/operator/relays.ts'
 import { type Relay, relayKinds, relayListing, relayUrl } from '../../../domain/policy/relay.ts'
-import { Time } from '../../pages/components.tsx'
+import { Empty } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { html } from '../answers.ts'
-import { actions, Card, columnsOf, consolePage, ShownOnce, Table } from '../components.tsx'
+import { actions, Card, columnsOf, consolePage, Notice, ShownOnce, Table } from '../components.tsx'
 import { logUrl } from '../deliveries/query.ts'
 import type { PageContext } from '../page-context.ts'
 import type { PageHandler } from '../page-handler.ts'
@@ -15,11 +15,14 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
   const { apps, brands, policy } = ports
 
   get('/admin/relays', (_, pageContext) => shown(pageContext))
-  after(relayAdd, ({ text, secret = '' }, _, __, pageContext) => shown(pageContext, { title: text, secret }))
+  after(relayAdd, ({ text, secret = '' }, _, __, pageContext) => {
+    const lines = secret.split('\n').map((line) => line.split(': '))
+    return shown(pageContext, { title: text, ...Object.fromEntries(lines) })
+  })
 
   async function shown(
     pageContext: PageContext,
-    added?: { title: string; secret: string },
+    added?: { readonly title: string; readonly user?: string; readonly secret?: string },
   ): Promise<Response> {
     const [{ relays }, ofBrands, ofApps] = await Promise.all([policy.rows(), brands.list(), apps.list()])
     const options = {
@@ -31,10 +34,16 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
         pageContext,
         { title: 'Relays', section: null, parent: { title: 'Apps', href: '/admin/apps' } },
         <>
-          {added && (
+          {added?.secret !== undefined && (
             <ShownOnce title={added.title} thing="secret" text={added.secret}>
-              Enter it in the identity system. If you lose it, remove the relay and add it again.
+              Enter it with the URL in the identity system{added.user && `, with the user ${added.user}`}. If
+              you lose it, remove the relay and add it again.
             </ShownOnce>
+          )}
+          {added && added.secret === undefined && (
+            <Notice tone="good">
+              {added.title} Its calls must be signed with the secret that you entered.
+            </Notice>
           )}
           <Card
             title="Relays"
@@ -43,20 +52,17 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
             <Table
               caption="Relays"
               columns={[
-                ...columnsOf(
-                  relayListing(ownUrl()),
-                  'name',
-                  'kind',
-                  'brand',
-                  'app',
-                  'url',
-                  'reportsVerified',
-                  'createdAt',
-                ),
+                ...columnsOf(relayListing(ownUrl()), 'name', 'brand', 'app', 'reportsVerified'),
                 actions,
               ]}
               rows={relays.map(cells)}
-              empty="None."
+              empty={
+                <Empty title="No relays">
+                  Supabase Auth, ZITADEL, Logto, Ory Kratos, Authgear, authentik, Keycloak, clients of Twilio
+                  and CAMARA can have their codes delivered. Add one with the form on this page, or run
+                  `otpost relay add`. `docs/relays` has a page for each, with what to enter there.
+                </Empty>
+              }
             />
           </Card>
           <Card title="Add a relay">
@@ -68,19 +74,16 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
   }
 
   function cells(relay: Relay) {
-    const { name, kind, brandSlug, appId, reportsVerified, createdAt } = relay
+    const { name, kind, brandSlug, appId, reportsVerified } = relay
     return [
-      <a key="name" href={logUrl('calls', { app: appOf(relay), call: 'code' })}>
-        {name}
-      </a>,
-      relayKinds[kind],
+      <span key="name" class="two-lines">
+        <a href={logUrl('calls', { app: appOf(relay), call: 'code' })}>{name}</a>
+        <small>{relayKinds[kind]}</small>
+        <small class="breaks">{relayUrl(relay, ownUrl())}</small>
+      </span>,
       <bdi key="brand">{brandSlug}</bdi>,
       appId ?? '–',
-      <code key="url" class="breaks">
-        {relayUrl(relay, ownUrl())}
-      </code>,
       reportsVerified ? 'yes' : 'no',
-      <Time key="created" at={createdAt} />,
       <ActionButton
         key="remove"
         of={relayRemove}

@@ -3,6 +3,7 @@ import { explainedCodes } from '../../../domain/delivery/provider-codes.ts'
 import type { Channel } from '../../../domain/ground/contact.ts'
 import { findKeys } from '../../../domain/operator/key-search.ts'
 import { readSearchText, type SearchText } from '../../../domain/operator/search-text.ts'
+import { relayKinds } from '../../../domain/policy/relay.ts'
 import { isRequestId } from '../../../domain/request/request-context.ts'
 import { html, seeOther } from '../answers.ts'
 import { appHref } from '../apps/paths.ts'
@@ -21,7 +22,7 @@ const mostCountries = 20
 const nothing: SearchModel = { query: '', isKey: false, hits: [], codes: [], since: null }
 
 export function searchRoutes({ get, post, ports, settings }: PageHandler): void {
-  const { eventLog, requests, brands, apps, secrets } = ports
+  const { eventLog, requests, brands, apps, secrets, policy } = ports
 
   get('/admin/search', (_, pageContext) => html(searchPage(pageContext, nothing)))
   post('/admin/search', async ({ form, request }, pageContext) => {
@@ -141,9 +142,13 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
   }
 
   async function withName(text: string): Promise<Hit[]> {
-    const [allBrands, stored] = await Promise.all([brands.list(), apps.list()])
+    const [allBrands, stored, { relays }] = await Promise.all([brands.list(), apps.list(), policy.rows()])
     const isNamed = (name: string) => name.toLowerCase().includes(text)
+    const ofRelays = ['relays', ...Object.entries(relayKinds).flat(), ...relays.map(({ name }) => name)]
     return [
+      ...(text.length > 3 && ofRelays.some(isNamed)
+        ? [{ title: 'Relays', detail: 'codes of identity systems', href: '/admin/relays' }]
+        : []),
       ...allBrands
         .filter(({ slug, displayName }) => isNamed(slug) || isNamed(displayName))
         .map(({ slug, displayName }) => ({
