@@ -5,7 +5,7 @@ import type { Outcome, Sms, SmsProvider } from '../../src/domain/ground/provider
 import type { EventType } from '../../src/domain/ground/webhook-events.ts'
 import { parseMicros } from '../../src/domain/money/amounts.ts'
 import { budgetName } from '../../src/domain/money/budgets.ts'
-import { budgetLift, budgetRemove, budgetSet, storePrices } from '../../src/domain/operator/money.ts'
+import { budgetLift, budgetRemove, budgetSet, priceImport } from '../../src/domain/operator/money.ts'
 import { removeWebhook, setWebhook } from '../../src/domain/operator/webhooks.ts'
 import { credentials, type TestApp } from './app.ts'
 import { tester } from './operator.ts'
@@ -43,13 +43,19 @@ export function policyOf({ app: { context } }: { readonly app: Pick<TestApp['app
     removeBudget: (scope: string, of = 'all') => budgetRemove.perform(ports, { scope, of }),
     /** `371 0.08`, or with a provider `371 0.08 one`, in EUR. Replaces the prices of these providers. */
     prices: (...rows: readonly string[]) =>
-      storePrices(ports, {
-        problems: [],
-        rows: rows.map((row) => {
-          const [prefix = '', price = '', provider = null] = row.split(' ')
-          return { prefix, provider, priceMicros: parseMicros(price) ?? 0, currency: 'EUR' }
-        }),
-      }),
+      priceImport.run(
+        {
+          ...ports,
+          parsePrices: () => ({
+            problems: [],
+            rows: rows.map((row) => {
+              const [prefix = '', price = '', provider = null] = row.split(' ')
+              return { prefix, provider, priceMicros: parseMicros(price) ?? 0, currency: 'EUR' }
+            }),
+          }),
+        },
+        { prices: '' },
+      ),
     /** What was spent of each budget in its present period, in thousandths. Of `country:*`, by country. */
     async spent(): Promise<Readonly<Record<string, number>>> {
       const all = (await policy.rows()).budgets

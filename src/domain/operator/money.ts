@@ -340,9 +340,37 @@ export const priceImport = action(priceGroup, 'import', {
   },
   audit: { 'price.imported': 'Prices imported' },
   form: { path: 'money/prices' },
-  run: async (ports: PriceImportPorts, { prices }) => {
-    const checked = await ports.parsePrices(prices)
-    return { ...(await storePrices(ports, checked)), rows: checked.rows }
+  // Budgets in another currency would no longer count, so they must be removed first.
+  run: async ({ parsePrices, prices, actor, now }: PriceImportPorts, { prices: text }) => {
+    const { rows: next, problems } = await parsePrices(text)
+    if (problems.length > 0) throw new OperatorError(problems.join('\n'))
+    const currency = next[0]?.currency ?? unitCurrency
+    const { inUnits } = await prices.change({ actor, now: now() }, (current, budgets) => {
+      const conflicts = importProblems(current, next)
+      const others = budgets.filter((budget) => ![currency, unitCurrency].includes(budget.currency))
+      const [other] = others
+      if (other) {
+        throw new OperatorError(
+          [
+            ...conflicts,
+            `The file has prices in ${currency}, but these budgets are in ${other.currency}: ${scopesOf(others)}. Remove them, import the prices, then set the budgets again.`,
+          ].join('\n'),
+          advice`${see('budget remove')} removes a budget.`,
+        )
+      }
+      refuse(conflicts)
+      const details = {
+        prices: String(next.length),
+        currency,
+        providers: [...new Set(next.map(({ provider }) => provider ?? 'any'))].join(', '),
+      }
+      return {
+        save: next,
+        inUnits: budgets.filter((budget) => budget.currency === unitCurrency).map(budgetName),
+        entry: { target: currency, details },
+      }
+    })
+    return { rows: next, count: next.length, currency, inUnits }
   },
   said: ({ count, currency, inUnits }) => ({
     text: `Imported ${counted(count, 'price')} in ${currency}.`,
@@ -358,44 +386,6 @@ export const priceImport = action(priceGroup, 'import', {
   }),
   foretells: async ({ prices }, { rows }) => priceChanges(await prices.rows(), rows),
 })
-
-/**
- * Budgets in another currency would no longer count, so they must be removed first.
- * @returns `inUnits`: the scopes of the budgets that still count in units
- */
-export async function storePrices(
-  { prices, actor, now }: Pick<MoneyPorts, 'prices' | 'actor' | 'now'>,
-  { rows: next, problems }: CheckedPrices,
-): Promise<{ readonly count: number; readonly currency: string; readonly inUnits: readonly string[] }> {
-  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
-  const currency = next[0]?.currency ?? unitCurrency
-  const { inUnits } = await prices.change({ actor, now: now() }, (current, budgets) => {
-    const conflicts = importProblems(current, next)
-    const others = budgets.filter((budget) => ![currency, unitCurrency].includes(budget.currency))
-    const [other] = others
-    if (other) {
-      throw new OperatorError(
-        [
-          ...conflicts,
-          `The file has prices in ${currency}, but these budgets are in ${other.currency}: ${scopesOf(others)}. Remove them, import the prices, then set the budgets again.`,
-        ].join('\n'),
-        advice`${see('budget remove')} removes a budget.`,
-      )
-    }
-    refuse(conflicts)
-    const details = {
-      prices: String(next.length),
-      currency,
-      providers: [...new Set(next.map(({ provider }) => provider ?? 'any'))].join(', '),
-    }
-    return {
-      save: next,
-      inUnits: budgets.filter((budget) => budget.currency === unitCurrency).map(budgetName),
-      entry: { target: currency, details },
-    }
-  })
-  return { count: next.length, currency, inUnits }
-}
 
 function scopesOf(budgets: readonly Budget[]): string {
   return budgets.map(budgetName).join(', ')
