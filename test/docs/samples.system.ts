@@ -102,12 +102,13 @@ test('TypeScript samples compile against the package as users import it', async 
 
 describe('settings', () => {
   const known = settingNames()
-  /** Other variables that a page may set: of the sandbox, of other programs here, of provider files, of Bun, Kannel and the system. */
+  /** Other variables that a page may set: of the sandbox, of other programs here, of provider files, of identity systems, of Bun, Kannel and the system. */
   const others: ReadonlySet<string> = new Set([
     ...Object.keys(sandboxSettings),
     ...variablesOf('examples/*', 'client', 'release', 'bench', 'bench/soak', 'test', 'test/*'),
     ...shippedFiles.flatMap((file) => Object.keys(file.settings)),
     ...['ACME_SMS_KEY', 'ACME_SMS_FROM'],
+    ...['SMS_API_URL', 'SMS_API_AUTH_USERNAME', 'SMS_API_AUTH_PASSWORD', 'TWILIO_DSN'],
     ...['BUN_BE_BUN', 'BUN_OPTIONS', 'START_SMSBOX', 'TMPDIR'],
   ])
 
