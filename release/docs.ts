@@ -8,12 +8,11 @@ import { createProgram } from '../src/commands/program.ts'
 import { allSettings } from '../src/config/all-settings.ts'
 import type { Setting } from '../src/config/setting.ts'
 import { capitalized } from '../src/domain/ground/format.ts'
-import type { Action } from '../src/domain/operator/action.ts'
 import { actions } from '../src/domain/operator/actions.ts'
 import { generated, page, table } from './pages.ts'
 import { providerPages } from './provider-pages.ts'
 
-// `bun run docs` writes the reference pages of settings, commands, actions and provider files from what declares them.
+// `bun run docs` writes the reference pages of settings, commands and provider files from what declares them.
 
 const root = join(import.meta.dir, '..')
 
@@ -22,7 +21,6 @@ export function referencePages(): Readonly<Record<string, string>> {
   return {
     'docs/settings.md': settingsPage(allSettings),
     'docs/commands.md': commandsPage(createProgram({})),
-    'docs/actions.md': actionsPage(actions),
     ...providerPages(shippedFiles),
   }
 }
@@ -32,22 +30,19 @@ export function settingsPage(settings: readonly Setting[]): string {
   return page(
     '# Settings',
     generated,
-    'For operators. This page lists every environment variable that otpost reads, with its default, its allowed values and its meaning.',
+    'For operators. This page lists every environment variable that otpost reads, with its default (or what applies if it is unset), its allowed values and its meaning.',
     'otpost reads the environment once, at start. It reports all problems together and exits with status 78. A variable with an empty value counts as unset.',
     'otpost also reads settings from a file, by the rules of the systemd option `EnvironmentFile`: the one that `--env-file` names, else that of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env` if the user can read it. Environment variables take precedence over the file. The binary ignores `.env` and `bunfig.toml` in the working directory.',
-    '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets. The tables mark secrets with **secret**.',
+    '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets.',
     ...[...groups].flatMap(([group, members]) => [
       `## ${group}`,
       ...(notes[group] === undefined ? [] : [notes[group]]),
-      table(
-        ['setting', 'default', 'allowed values', 'meaning'],
-        members.map((setting) => [
-          `\`${setting.name}\`${setting.secret ? ' **secret**' : ''}`,
-          defaultOf(setting),
-          allowedIn(setting),
-          setting.meaning,
-        ]),
-      ),
+      members
+        .map(
+          (setting) =>
+            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning} ${capitalized(defaultOf(setting))}; ${allowedIn(setting)}.`,
+        )
+        .join('\n'),
     ]),
   )
 }
@@ -78,7 +73,7 @@ const notes: Readonly<Record<string, string>> = {
 function defaultOf(setting: Setting): string {
   if (setting.unset !== undefined) return setting.unset
   if (setting.default === undefined) return 'required'
-  return `\`${setting.default === false ? 0 : setting.default}\``
+  return `default \`${setting.default === false ? 0 : setting.default}\``
 }
 
 function allowedIn(setting: Setting): string {
@@ -96,7 +91,7 @@ export function commandsPage(program: Command): string {
   return page(
     '# Commands',
     generated,
-    'For operators. This page lists every command of `otpost` with its arguments, options and exit statuses. The option `--help` of a command prints the same.',
+    'For operators. This page lists every command of `otpost` with its arguments, options and exit statuses, and the form of the [console](console.md) that changes the same. The option `--help` of a command prints the same.',
     'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Every command reads the same [settings](settings.md) as the server: give it the same `DATABASE_URL` and `SECRET_KEY`. A running server uses a change from its next request on; with PostgreSQL, other nodes use it within 10 ms.',
     'Options that accept several values can be repeated or comma-separated. `app revoke`, `forget`, `guard block` and `restore` ask for a confirmation at a terminal, unless `--yes` is given; `guard block` asks only about a prefix that covers a whole country. In scripts they do not ask, except that such a `guard block` requires `--yes`.',
     '## Global options',
@@ -114,36 +109,21 @@ export function commandsPage(program: Command): string {
   )
 }
 
-type Listed = Pick<Action<never>, 'name' | 'group' | 'does' | 'role' | 'confirmation' | 'form' | 'audit'>
-
-export function actionsPage(listed: readonly Listed[]): string {
-  const keys = new Set(listed.flatMap(({ audit }) => Object.keys(audit)))
-  const entries = new Map(Array.from(keys, (key) => [key, listed.filter(({ audit }) => key in audit)]))
-  return page(
-    '# Actions',
-    generated,
-    'For operators. This page lists the changes that a command of `otpost` and a form of the [console](console.md) make alike. It has the role that the console requires, whether it requires a [confirmation](console.md#confirm-a-change), and the entries in the [audit log](events.md#audit-log). [Commands](commands.md) has the fields.',
-    table(
-      ['command', 'effect', 'form', 'role', 'confirmation'],
-      listed.map(({ name, does, form, role, confirmation }) => [
-        `[\`${name}\`](commands.md#otpost-${name.replaceAll(' ', '-')})`,
-        sentence(does),
-        form ? sectionOf((form.page ?? form.path).split('/')[0] ?? '') : '-',
-        role,
-        confirmation,
-      ]),
-    ),
-    '## Audit entries',
-    table(
-      ['action', 'target', 'title', 'commands'],
-      Array.from(entries, ([key, by]) => [
-        `\`${key}\``,
-        by[0]?.group.target ?? '',
-        by[0]?.audit[key] ?? '',
-        by.map(({ name }) => `\`${name}\``).join(', '),
-      ]),
-    ),
-  )
+/** Of a command that changes what a form of the console changes alike. */
+function actionWords(command: Command): readonly string[] {
+  const action = actions.find(({ name }) => fullName(command) === `otpost ${name}`)
+  if (!action) return []
+  const { form, role, confirmation, audit } = action
+  const where = form
+    ? `${sectionOf((form.page ?? form.path).split('/')[0] ?? '')}, role ${role}`
+    : `role ${role}`
+  const asks = {
+    no: '',
+    yes: ', with a confirmation',
+    'for some values': ', with a confirmation for some values',
+  }
+  const entries = Object.keys(audit).map((key) => `\`${key}\``)
+  return [`Console: ${where}${asks[confirmation]}. Audit log: ${entries.join(', ')}.`]
 }
 
 function commandSection(command: Command, heading: string): readonly string[] {
@@ -161,8 +141,9 @@ function commandSection(command: Command, heading: string): readonly string[] {
   }
   return [
     title,
-    fenced(`${fullName(command)} ${usage(command)}`.trim()),
+    ...(usage(command) === '' ? [] : [`\`${fullName(command)} ${usage(command)}\``]),
     sentence(command.description()),
+    ...actionWords(command),
     ...(command.registeredArguments.length + command.options.length > 0 ? [parameters(command)] : []),
     ...(moreHelp(command) === '' ? [] : [fenced(moreHelp(command))]),
   ]
@@ -172,15 +153,15 @@ function fullName(command: Command): string {
   return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name()
 }
 
-/** Arguments and options as commander writes them, required options spelled out. */
+/** What the command requires, as commander writes it. Empty: nothing. */
 function usage(command: Command): string {
-  const options = visibleOptions(command)
   return [
     ...command.registeredArguments.map((argument) =>
       argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
     ),
-    ...options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags),
-    ...(options.some(({ mandatory }) => !mandatory) ? ['[options]'] : []),
+    ...visibleOptions(command)
+      .filter(({ mandatory }) => mandatory)
+      .map(({ flags }) => flags),
   ].join(' ')
 }
 
@@ -189,19 +170,15 @@ function visibleOptions(command: Command): readonly Option[] {
 }
 
 function parameters(command: Command): string {
-  return table(
-    ['argument or option', 'meaning'],
-    [
-      ...command.registeredArguments.map((argument) => [
-        `\`<${argument.name()}>\``,
-        `${sentence(argument.description)}${choicesOf(argument)}`,
-      ]),
-      ...visibleOptions(command).map((option) => [
-        `\`${option.flags}\``,
-        `${sentence(option.description)}${choicesOf(option)}${defaultValueOf(option)}${option.mandatory ? ' Required.' : ''}`,
-      ]),
-    ],
-  )
+  return [
+    ...command.registeredArguments.map(
+      (argument) => `- \`<${argument.name()}>\`: ${sentence(argument.description)}${choicesOf(argument)}`,
+    ),
+    ...visibleOptions(command).map(
+      (option) =>
+        `- \`${option.flags}\`: ${sentence(option.description)}${choicesOf(option)}${defaultValueOf(option)}`,
+    ),
+  ].join('\n')
 }
 
 function choicesOf({ argChoices }: Argument | Option): string {

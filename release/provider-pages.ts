@@ -4,13 +4,6 @@ import { alignedTable, generated, page } from './pages.ts'
 
 // The pages of the provider files that the binary has.
 
-const outcomes: Readonly<Record<string, string>> = {
-  recipient: 'The number is rejected. No other provider is tried.',
-  account: 'The gateway rejects the account or the request. The next provider is tried.',
-  retryable: 'Not sent. The next provider is tried.',
-  unknown: 'The message may have been sent.',
-}
-
 /** By path. */
 export function providerPages(files: readonly ProviderFile[]): Readonly<Record<string, string>> {
   return Object.fromEntries([
@@ -40,56 +33,30 @@ function indexPage(files: readonly ProviderFile[]): string {
 
 function providerPage(file: ProviderFile): string {
   const { provider, name, docs, settings, send, notes = [], vectors } = file
-  const required = Object.entries(settings).filter(([, { default: usual }]) => usual === undefined)
   return page(
     `# ${name}`,
     generated,
-    `For operators who send SMS through ${name}. otpost contains this [provider file](files.md): \`otpost provider show ${provider}\` prints it. [Connect a provider](README.md) has what all providers share.`,
-    `**Checked:** ${vectors.length} examples of requests and answers, without a network, by its [documentation](${docs}). **Never called.**`,
-    '## Settings',
-    ['```sh', `SMS_PLAIN=${provider}`, ...required.map(([setting]) => `${setting}=…`), '```'].join('\n'),
-    alignedTable(
-      ['setting', 'default', 'meaning'],
-      Object.entries(settings).map(([setting, { secret, default: usual, meaning = '' }]) => [
-        `\`${setting}\`${secret ? ' **secret**' : ''}`,
-        usual === undefined ? 'required' : usual === '' ? 'empty' : `\`${usual}\``,
-        meaning,
-      ]),
-    ),
-    '## Requests and answers',
-    `otpost sends \`${send.method} ${send.url}\`. The number has ${file.to === 'digits' ? 'no `+`' : 'a `+`'}.`,
-    alignedTable(
-      ['answer', 'result'],
-      [
-        ...(file.errors ?? []).map((error) => [conditionWords(error), outcomes[error.outcome] ?? '']),
-        [conditionWords(file.accepted), 'Accepted.'],
-      ],
-    ),
-    'The first line that applies decides. [Provider files](files.md#answers) has what other answers mean.',
-    '## Delivery reports',
+    `For operators who send SMS through ${name}. Set \`SMS_PLAIN=${provider}\` and these settings, then follow [Connect a provider](README.md).`,
+    Object.entries(settings)
+      .map(([setting, { secret, default: usual, meaning = '' }]) => {
+        const facts = [
+          ...(secret ? ['secret'] : []),
+          ...(usual ? [`default \`${usual}\``] : []),
+          ...(usual === '' ? ['optional'] : []),
+        ]
+        return `- \`${setting}\`${facts.length === 0 ? '' : ` (${facts.join(', ')})`}: ${meaning}`.trim()
+      })
+      .join('\n'),
     reportWords(file),
-    ...(notes.length === 0 ? [] : ['## Notes', notes.map((note) => `- ${note}`).join('\n')]),
+    ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join('\n')]),
+    `**Never called.** \`otpost provider show ${provider}\` prints its [file](files.md), which sends \`${send.method} ${send.url}\`. The file follows the [documentation](${docs}) of ${name} and passes ${vectors.length} examples.`,
   )
-}
-
-function conditionWords({
-  status,
-  json,
-  equals,
-}: Pick<ProviderFile['accepted'], 'status' | 'json' | 'equals'>): string {
-  const ofStatus = status === undefined ? [] : [`status ${[status].flat().join(', ')}`]
-  const value = equals?.map((each) => `\`${each}\``).join(', ')
-  const ofJson = json === undefined ? [] : [`\`${json}\` ${value === undefined ? 'is there' : `is ${value}`}`]
-  return [...ofStatus, ...ofJson].join('; ') || 'status 2xx'
 }
 
 function reportWords(file: ProviderFile): string {
   const { reports, name, provider } = file
   if (!reports) return 'The file reads no delivery reports.'
-  const { status, delivered, failed } = reports
-  const where = placeholdersOf(file).has('reportUrl')
-    ? `otpost gives ${name} a URL with each message, so there is nothing to enter.`
-    : `Enter the URL that \`otpost callbacks\` prints for \`${provider}\` at ${name}.`
-  const are = (values: readonly unknown[]) => values.map((each) => `\`${each}\``).join(', ')
-  return `Set \`PUBLIC_URL\`. ${where} \`${status}\` is delivered for ${are(delivered)}, and failed for ${are(failed)}.`
+  return placeholdersOf(file).has('reportUrl')
+    ? `Delivery reports: set \`PUBLIC_URL\`. otpost gives ${name} a URL with each message.`
+    : `Delivery reports: set \`PUBLIC_URL\`, and enter the URL that \`otpost callbacks\` prints for \`${provider}\` at ${name}.`
 }
