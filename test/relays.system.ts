@@ -29,7 +29,7 @@ beforeAll(async () => {
   ending.defer(async () => void (await server.stop()))
   await command('brand', 'put', 'acme', '--name', 'Acme')
   await command('destination', 'set', 'GB', 'block')
-  for (const kind of ['twilio', 'kratos'] as const)
+  for (const kind of ['twilio', 'kratos', 'logto'] as const)
     relays[kind] = await command('relay', 'add', kind, '--kind', kind, '--brand', 'acme')
   proxy = Bun.serve({
     port: 0,
@@ -46,7 +46,7 @@ afterAll(() => ending.disposeAsync())
 
 type Relay = Readonly<Record<'url' | 'user' | 'secret', string>>
 
-const relays: Partial<Record<'twilio' | 'kratos', Relay>> = {}
+const relays: Partial<Record<'twilio' | 'kratos' | 'logto', Relay>> = {}
 
 function relay(kind: keyof typeof relays): Relay {
   const found = relays[kind]
@@ -158,3 +158,30 @@ test.skipIf(jsonnet === null)(
     expect([blocked.status, blocked.body.reason]).toEqual([400, 'destination'])
   },
 )
+
+interface Connector {
+  sendMessage(message: object, config: object): Promise<{ readonly statusCode: number }>
+}
+
+/** The package has no types. */
+async function connectorOf(name: string): Promise<Connector> {
+  const { default: create }: { default: (context: object) => Promise<Connector> } = await import(name)
+  return create({})
+}
+
+test('the connectors of Logto send codes by SMS and e-mail, and have the errors as text', async () => {
+  const { url, secret } = relay('logto')
+  const endpoint = new URL(new URL(url).pathname, server.url).href
+  const [sms, mail] = await Promise.all(['sms', 'email'].map((of) => connectorOf(`@logto/connector-http-${of}`)))
+  const message = { type: 'SignIn', payload: { code: '482913', locale: 'de-DE' }, ip: '203.0.113.7' }
+  const sent = (by: Connector | undefined, to: string, password = secret, payload = message.payload) =>
+    by?.sendMessage({ ...message, to, payload }, { endpoint, authorization: `Bearer ${password}` })
+  expect(await sent(sms, '+12025550130')).toMatchObject({ statusCode: 200 })
+  expect(await textsTo('+12025550130')).toEqual([expect.stringMatching(/482913.*Code/s)])
+  expect(await sent(mail, 'foo@logto.io')).toMatchObject({ statusCode: 200 })
+  expect(await textsTo('foo@logto.io')).toEqual([expect.stringContaining('482913')])
+  await expect(sent(sms, '+447400123456')).rejects.toThrow('destination')
+  await expect(sent(sms, '+12025550130', 'another')).rejects.toThrow('unauthorized')
+  const withLink = { ...message.payload, code: '', link: 'https://app.example/invited' }
+  await expect(sent(mail, 'foo@logto.io', secret, withLink)).rejects.toThrow('`code` is missing')
+})
