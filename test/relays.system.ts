@@ -172,7 +172,9 @@ async function connectorOf(name: string): Promise<Connector> {
 test('the connectors of Logto send codes by SMS and e-mail, and have the errors as text', async () => {
   const { url, secret } = relay('logto')
   const endpoint = new URL(new URL(url).pathname, server.url).href
-  const [sms, mail] = await Promise.all(['sms', 'email'].map((of) => connectorOf(`@logto/connector-http-${of}`)))
+  const [sms, mail] = await Promise.all(
+    ['sms', 'email'].map((of) => connectorOf(`@logto/connector-http-${of}`)),
+  )
   const message = { type: 'SignIn', payload: { code: '482913', locale: 'de-DE' }, ip: '203.0.113.7' }
   const sent = (by: Connector | undefined, to: string, password = secret, payload = message.payload) =>
     by?.sendMessage({ ...message, to, payload }, { endpoint, authorization: `Bearer ${password}` })
