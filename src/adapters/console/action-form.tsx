@@ -35,7 +35,7 @@ interface ActionFormProps extends Pick<FormProps, 'kind' | 'confirm' | 'class' |
   readonly options?: Readonly<Record<string, Options>>
   /** What the browser suggests, by field. */
   readonly known?: Readonly<Record<string, Suggestions>>
-  readonly labels?: Readonly<Record<string, string>>
+  readonly labels?: Readonly<Record<string, ComponentChildren>>
   /** Fields with these values, which are not shown. */
   readonly hidden?: Readonly<Record<string, string>>
   readonly without?: readonly string[]
@@ -79,7 +79,8 @@ export function ActionForm({
           key={name}
           id={id}
           name={name}
-          field={{ ...field, label: labels[name] ?? field.label }}
+          field={field}
+          label={labels[name] ?? field.label}
           options={options[name] ?? field.choices}
           known={known[name]}
           written={values[name] ?? field.byDefault}
@@ -137,13 +138,14 @@ interface ControlProps {
   readonly id: string
   readonly name: string
   readonly field: ActionField
+  readonly label: ComponentChildren
   readonly options: Options | undefined
   readonly known: Suggestions | undefined
   readonly written: Written
 }
 
-function Control({ id, name, field, options, known, written }: ControlProps) {
-  const { label, kind, isRequired, isRequiredInForm, isProse, placeholder, max, inputType, rows } = field
+function Control({ id, name, field, label, options, known, written }: ControlProps) {
+  const { kind, isRequired, isRequiredInForm, isProse, placeholder, max, inputType, rows } = field
   // Where the page has the options, nothing is to be written.
   const isChosen = options !== undefined && field.choices === undefined
   const shared = { label, name, id: `${id}-${name}`, hint: isChosen ? undefined : hintOf(field) }
@@ -174,7 +176,7 @@ function Control({ id, name, field, options, known, written }: ControlProps) {
     const none = isRequired || field.byDefault !== undefined ? {} : { '': field.none ?? 'none' }
     return <Select {...shared} value={value} options={{ ...none, ...options }} />
   }
-  // One of a single line is pasted.
+  // A short one is pasted.
   if (field.isFile && max === undefined)
     return <FileField {...shared} value={value} placeholder={placeholder} />
   return (

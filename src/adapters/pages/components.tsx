@@ -284,7 +284,7 @@ export function Choice(props: ChoiceProps) {
   )
 }
 
-export function FieldGroup({ legend, children }: { legend: string; children: ComponentChildren }) {
+export function FieldGroup({ legend, children }: Readonly<Record<'legend' | 'children', ComponentChildren>>) {
   return (
     <fieldset class="group">
       <legend>{legend}</legend>

@@ -77,22 +77,33 @@ const mailFields = {
     label: 'Subject',
     as: '--mail-subject <subject>',
     help: 'the subject of the e-mail, instead of the default',
+    hint: '',
+    isProse: true,
   }),
   text: changed(text, {
     label: 'Text',
     as: '--mail-file <file>',
     help: 'the text of the e-mail, in UTF-8, instead of the default; - for standard input',
+    hint: 'Plain text. Words such as `{{appId}}` and `{{brandId}}` are replaced with their values. Do not write the API key here.',
     isFile: true,
+    isProse: true,
+    rows: 12,
+    max: 10_000,
   }),
 }
+
+const legend = 'E-mail to the requester'
 
 const choiceFields = {
   mail: toggle({
     label: 'E-mail',
     as: '--mail',
     help: 'send the requester an e-mail; it never has the API key',
+    hint: '',
+    legend,
   }),
-  ...mailFields,
+  subject: { ...mailFields.subject, legend },
+  text: { ...mailFields.text, legend },
 }
 
 /** In a command, also if its subject or text is given. */

@@ -7,18 +7,7 @@ import { channelNames } from '../../../domain/ground/contact.ts'
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import type { Entered } from '../../../domain/operator/fields.ts'
 import { requestApprove, requestMail, requestReject } from '../../../domain/operator/requests.ts'
-import {
-  Badge,
-  Choice,
-  curl,
-  Empty,
-  Facts,
-  Field,
-  LinkButton,
-  rich,
-  Snippet,
-  Time,
-} from '../../pages/components.tsx'
+import { Badge, curl, Empty, Facts, LinkButton, rich, Snippet, Time } from '../../pages/components.tsx'
 import { ActionForm } from '../action-form.tsx'
 import { Card, consolePage, FormContext, Notice, Pager, Problem, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
@@ -164,8 +153,14 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
 
 function Deciding({ model }: { model: RequestModel }) {
   const { request, currency } = model
+  const sendTo = (
+    <>
+      Send this e-mail to <bdi class="breaks">{request.contactEmail}</bdi>
+    </>
+  )
   return (
     <div class="stack">
+      {model.mailerName === 'outbox' && <Notice tone="warn">{rich(noMailServer)}</Notice>}
       {model.resemblances.length > 0 && (
         <Notice tone="warn">
           <div>
@@ -182,14 +177,12 @@ function Deciding({ model }: { model: RequestModel }) {
       >
         <ActionForm
           of={requestApprove}
-          start={model.start}
+          start={{ ...model.start, ...model.mails.approved }}
           hidden={{ id: request.id }}
-          labels={{ budget: `Budget in ${currency}` }}
-          without={mailNames}
+          labels={{ budget: `Budget in ${currency}`, mail: sendTo }}
           id="approve"
           submit="Approve and create API key"
         >
-          <MailChoice model={model} of={requestApprove} mail={model.mails.approved} />
           <p class="hint">
             The next page shows the API key once. Send the key to the integrator over a secure channel.
           </p>
@@ -198,70 +191,21 @@ function Deciding({ model }: { model: RequestModel }) {
       <Card title="Reject" hint="The reason is for your records. The e-mail has only the text below.">
         <ActionForm
           of={requestReject}
+          start={model.mails.rejected}
           hidden={{ id: request.id }}
-          without={mailNames}
+          labels={{ mail: sendTo }}
           id="reject"
           confirm={`Reject the request from ${request.companyName}? You cannot undo this.`}
           submit="Reject"
           kind="danger"
-        >
-          <MailChoice model={model} of={requestReject} mail={model.mails.rejected} />
-        </ActionForm>
+        />
       </Card>
     </div>
   )
 }
 
-const mailNames = ['mail', 'subject', 'text']
-
 const noMailServer =
-  'No mail server is configured (`SMTP_URL`). The e-mail goes to the outbox and does not reach the requester.'
-
-interface MailProps {
-  readonly of: { readonly name: string; readonly verb: string }
-  /** As its fields. */
-  readonly mail: Entered
-}
-
-/** The fields are hidden while the box is not checked. */
-function MailChoice({ model: { request, mailerName }, of, mail }: MailProps & { model: RequestModel }) {
-  const { rejected } = useContext(FormContext)
-  const chosen = rejected?.action === of.name ? rejected.values : mail
-  return (
-    <div class="mail-choice">
-      <Choice
-        id={`${of.verb}-mail`}
-        name="mail"
-        checked={chosen.mail === true}
-        label={
-          <>
-            Send this e-mail to <bdi class="breaks">{request.contactEmail}</bdi>
-          </>
-        }
-        {...(mailerName === 'outbox' && { hint: noMailServer })}
-      />
-      <MailFields of={of} mail={mail} />
-    </div>
-  )
-}
-
-function MailFields({ of, mail }: MailProps) {
-  const { rejected } = useContext(FormContext)
-  const { subject, text } = rejected?.action === of.name ? rejected.values : mail
-  return (
-    <div class="mail-fields">
-      <Field label="Subject" name="subject" id={`${of.verb}-subject`} value={String(subject)} />
-      <Field
-        label="Text"
-        name="text"
-        id={`${of.verb}-text`}
-        value={String(text)}
-        rows={12}
-        hint="Plain text. Words such as `{{appId}}` and `{{brandId}}` are replaced with their values. Do not write the API key here."
-      />
-    </div>
-  )
-}
+  'No mail server is configured (`SMTP_URL`). An e-mail goes to the outbox and does not reach the requester.'
 
 /** On the page of a decided request, and after an e-mail that was not sent. */
 export function RequestMailCard({
@@ -272,16 +216,15 @@ export function RequestMailCard({
   children?: ComponentChildren
 }) {
   const { request, last, problem, mailerName } = model
+  const { rejected } = useContext(FormContext)
   const form = (
     <ActionForm
       of={requestMail}
+      start={rejected?.action === requestMail.name ? rejected.values : model.mail}
       hidden={{ id: request.id, after: String(last?.id ?? 0) }}
-      without={mailNames}
       id="mail"
       submit={last?.action === 'request.mailed' ? 'Send another e-mail' : 'Send e-mail'}
-    >
-      <MailFields of={requestMail} mail={model.mail} />
-    </ActionForm>
+    />
   )
   const isDone = last?.action === 'request.mailed' && problem === null
   return (
