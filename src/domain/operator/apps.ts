@@ -27,6 +27,7 @@ import {
   someOf,
   text,
   texts,
+  wholeNumber,
 } from './fields.ts'
 
 const maxKeys = 2
@@ -83,8 +84,6 @@ function changedScope(
   if (operations?.length === 0) {
     throw new InvalidInput('An app needs at least one operation: otp or notify.')
   }
-  requireLimit(perMinute, 'calls per minute')
-  requireLimit(newCountrySmsPerDay, smsPerDay)
   return {
     appId: before.appId,
     brands: slugs ?? before.brands,
@@ -96,11 +95,6 @@ function changedScope(
 }
 
 const smsPerDay = 'SMS per day to a new country'
-
-function requireLimit(limit: number | null | undefined, name: string): void {
-  if (limit == null || (Number.isInteger(limit) && limit >= 1 && limit <= 999_999)) return
-  throw new InvalidInput(`The ${name} must be a whole number from 1 to 999999.`)
-}
 
 function scopeSentence(scope: AppScope): string {
   const { brands, allow, perMinute, newCountrySmsPerDay } = scopeWords(scope)
@@ -284,11 +278,7 @@ function limitOrDefault(name: string) {
 }
 
 function limitIn(name: string) {
-  return (text: string): number => {
-    const limit = /^[1-9][0-9]{0,5}$/.test(text) ? Number(text) : Number.NaN
-    requireLimit(limit, name)
-    return limit
-  }
+  return wholeNumber(name, 1, 999_999)
 }
 
 /** No selected brand must not mean every brand, which would give the app more than before. */

@@ -171,6 +171,15 @@ function wordsIn(written: Written, { rows }: Pick<FieldWords, 'rows'>): readonly
 export type Fields = Readonly<Record<string, Field>>
 export type InputOf<All extends Fields> = { readonly [Name in keyof All]: ReturnType<All[Name]['read']> }
 
+/** At most nine digits. */
+export function wholeNumber(what: string, least: number, most: number) {
+  return (text: string): number => {
+    const number = /^\d{1,9}$/.test(text.trim()) ? Number(text) : Number.NaN
+    if (number >= least && number <= most) return number
+    throw new InvalidInput(`The ${what} must be a whole number from ${least} to ${most}.`)
+  }
+}
+
 const longestMs = 366 * dayMs
 
 /** In milliseconds. @throws InvalidInput */

@@ -4,7 +4,7 @@ import { dayMs } from '../ground/time.ts'
 import { firstDayAbout } from '../health/first-day.ts'
 import { defaultThresholds, type IncidentThresholds, type PolicyPorts } from '../policy/policy-store.ts'
 import { action, type Group } from './action.ts'
-import { field } from './fields.ts'
+import { field, wholeNumber } from './fields.ts'
 
 const incidentGroup: Group = {
   name: 'incident',
@@ -57,21 +57,21 @@ export const incidentSet = action(incidentGroup, 'set', {
   isSensitive: false,
   does: 'set from when on something is an incident',
   fields: {
-    failedPercent: field(numberIn('share of failed messages', 1, 100), {
+    failedPercent: field(wholeNumber('share of failed messages', 1, 100), {
       label: 'Failed messages (%)',
       as: '--failed <percent>',
       help: 'the share of messages of a few minutes that fail, in percent',
       hint: 'Of the messages of a few minutes.',
       byDefault: String(defaultThresholds.failedPercent),
     }),
-    unverifiedPercent: field(numberIn('share of unverified codes', 1, 100), {
+    unverifiedPercent: field(wholeNumber('share of unverified codes', 1, 100), {
       label: 'Unverified codes (%)',
       as: '--unverified <percent>',
       help: 'the share of the codes of an hour that are not verified, in percent; 100: not one is verified',
       hint: 'Of the codes of an hour. 100: none is verified.',
       byDefault: String(defaultThresholds.unverifiedPercent),
     }),
-    silentMinutes: field(numberIn('minutes of silence', 0, 60), {
+    silentMinutes: field(wholeNumber('minutes of silence', 0, 60), {
       label: 'Silence (minutes)',
       as: '--silent <minutes>',
       help: 'the time without calls at an hour that usually has them, in minutes; 0: never',
@@ -106,14 +106,6 @@ function aboutIn(text: string): string {
   const about = text.trim()
   if (about !== '' && about.length <= 200) return about
   throw new InvalidInput('The incident must have 1 to 200 characters, such as provider twilio.')
-}
-
-function numberIn(what: string, least: number, most: number) {
-  return (text: string): number => {
-    const number = /^\d{1,3}$/.test(text.trim()) ? Number(text) : -1
-    if (number >= least && number <= most) return number
-    throw new InvalidInput(`The ${what} must be a whole number from ${least} to ${most}.`)
-  }
 }
 
 export const incidentActions = [incidentAcknowledge, incidentSet]

@@ -5,7 +5,7 @@ import { type Relay, type RelayKindName, relayKinds, relayUrl } from '../policy/
 import type { Brands } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
-import { field, oneOf, optional, text } from './fields.ts'
+import { field, oneOf, optional, text, wholeNumber } from './fields.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 
 export interface RelayChangePorts extends PolicyPorts {
@@ -66,7 +66,7 @@ export const relayAdd = action(relayGroup, 'add', {
       isFile: true,
       max: 512,
     }),
-    minutes: field(minutesIn, {
+    minutes: field(wholeNumber('minutes', 1, longestMinutes), {
       label: 'Minutes',
       as: '--minutes <n>',
       help: `how long the codes of the identity system live, for the text; 1 to ${longestMinutes}`,
@@ -162,10 +162,4 @@ function secretIn(text: string): string {
   const secret = text.trim()
   if (/^[!-~]{16,512}$/.test(secret)) return secret
   throw new InvalidInput('The secret must be 16 to 512 visible ASCII characters without spaces.')
-}
-
-function minutesIn(text: string): number {
-  const minutes = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (minutes >= 1 && minutes <= longestMinutes) return minutes
-  throw new InvalidInput(`The minutes must be a whole number from 1 to ${longestMinutes}.`)
 }

@@ -17,7 +17,7 @@ import type { IssuedApp } from '../../../domain/operator/changes.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
 import { Badge, Empty, Facts, LinkButton, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
-import { auditUrl, Card, consolePage, end, Table } from '../components.tsx'
+import { actions, auditUrl, Card, consolePage, end, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { WebhookState, webhookPath } from '../webhooks/page.tsx'
 import { appHref } from './paths.ts'
@@ -263,7 +263,7 @@ function Keys({ app, revoker }: { app: IssuedApp; revoker: string | undefined })
       </p>
       <Table
         caption={`Keys of ${appId}`}
-        columns={['Key', 'Status', 'Created', 'Last used', { title: 'Action', align: 'end', isQuiet: true }]}
+        columns={['Key', 'Status', 'Created', 'Last used', actions]}
         rows={keys.map((key) => keyRow(appId, key, live.length))}
         empty="No keys."
       />

@@ -127,13 +127,13 @@ const kinds: Readonly<Record<string, string>> = Object.fromEntries(
 function auditCells({ action, target, details, actor, at }: AuditRecord) {
   return [
     auditWords[action] ?? action,
-    <Target key="target" action={action} target={target} />,
-    <Changes key="details" action={action} changes={details} />,
-    <span key="who" class="who">
+    <Target action={action} target={target} />,
+    <Changes action={action} changes={details} />,
+    <span class="who">
       <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
     </span>,
-    <ExactTime key="time" at={at} />,
+    <ExactTime at={at} />,
   ]
 }
 

@@ -143,13 +143,7 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
           <Table
             caption="Codes by country"
             figures
-            columns={[
-              'Country',
-              ...['Sent', 'Verified', 'Conversion', 'Denied', 'Recorded'].map((title) => ({
-                title,
-                align: 'end' as const,
-              })),
-            ]}
+            columns={['Country', ...['Sent', 'Verified', 'Conversion', 'Denied', 'Recorded'].map(end)]}
             rows={countries
               .slice(0, mostCountries)
               .map(({ country, sent, verified, conversion, denied, recorded }) => [
@@ -239,11 +233,9 @@ function Pumping({ status, model, now }: PumpingProps) {
         rows={prefixes.map(({ prefix, share, isBlocked }) => {
           const shown = `${model.formatPrefix(prefix.slice(1))}…`
           return [
-            <bdi key="prefix" class="masked">
-              {shown}
-            </bdi>,
+            <bdi class="masked">{shown}</bdi>,
             percent(share),
-            <div key="actions" class="actions">
+            <div class="actions">
               {isBlocked ? (
                 <Badge tone="good">blocked</Badge>
               ) : (
@@ -266,14 +258,10 @@ function Pumping({ status, model, now }: PumpingProps) {
         caption={`Apps that request codes to ${place}`}
         columns={['App', 'Brand', end('Codes'), actions]}
         rows={apps.slice(0, mostPumped).map(({ app, brand, codes }) => [
-          <bdi key="app" class="breaks">
-            {app}
-          </bdi>,
-          <bdi key="brand" class="breaks">
-            {brand}
-          </bdi>,
+          <bdi class="breaks">{app}</bdi>,
+          <bdi class="breaks">{brand}</bdi>,
           count(codes),
-          <div key="actions" class="actions">
+          <div class="actions">
             <LinkButton href={appHref(app)} small>
               Limit the app<span class="sr-only"> {app}</span>
             </LinkButton>
@@ -324,7 +312,7 @@ function prefixCells(entry: PrefixStatus, model: GuardModel) {
   const numbers = `${shown}…`
   const isBlocked = model.status.blocked.includes(entry)
   return [
-    <span key="prefix" class="two-lines">
+    <span class="two-lines">
       <bdi class="masked">{by === 'guard' ? `${shown} ····` : shown}</bdi>
       <small>
         {country === null ? '' : `${countryName(country)}, `}
@@ -332,12 +320,10 @@ function prefixCells(entry: PrefixStatus, model: GuardModel) {
         {unverified === null ? '' : `, ${counted(unverified, 'unverified code')}`}
       </small>
     </span>,
-    <Badge key="action" tone={isBlocked ? 'good' : 'warn'}>
-      {isBlocked ? 'blocked' : 'allowed'}
-    </Badge>,
-    set ? <SetBy key="since" {...set} /> : <ExactTime key="since" at={Date.parse(since)} toMinute />,
-    <ExactTime key="until" at={Date.parse(until)} toMinute />,
-    <div key="actions" class="actions">
+    <Badge tone={isBlocked ? 'good' : 'warn'}>{isBlocked ? 'blocked' : 'allowed'}</Badge>,
+    set ? <SetBy {...set} /> : <ExactTime at={Date.parse(since)} toMinute />,
+    <ExactTime at={Date.parse(until)} toMinute />,
+    <div class="actions">
       {isBlocked && (
         <ActionButton
           of={guardAllow}
@@ -370,22 +356,18 @@ function requestCells(trace: RequestTrace) {
   const decision = guardDecision(trace, end?.error)
   const isNotification = trace.flags.some(isSurge)
   return [
-    <a key="request" href={`/admin/deliveries/${requestId}`}>
+    <a href={`/admin/deliveries/${requestId}`}>
       <Time at={at} />
     </a>,
-    <span key="recipient" class="two-lines">
+    <span class="two-lines">
       <bdi class="masked">{recipient === null ? '–' : withPlus(recipient)}</bdi>
       {country !== null && <small>{countryName(country)}</small>}
     </span>,
     decision ? reasons[decision.bucket] : isNotification ? 'Notifications of an app' : 'A limit',
     isNotification || decision?.verdict === 'recorded' ? (
-      <Badge key="verdict" tone="warn">
-        recorded
-      </Badge>
+      <Badge tone="warn">recorded</Badge>
     ) : (
-      <Badge key="verdict" tone="bad">
-        {decision?.verdict === 'budget' ? 'rejected by a budget' : 'denied'}
-      </Badge>
+      <Badge tone="bad">{decision?.verdict === 'budget' ? 'rejected by a budget' : 'denied'}</Badge>
     ),
   ]
 }

@@ -90,7 +90,7 @@ export function textsPage(
           caption="Texts by template and language"
           columns={['Template', ...languages.map(languageName)]}
           rows={rows.map((states) => [
-            <TemplateName key="template" brand={brand} of={states} />,
+            <TemplateName brand={brand} of={states} />,
             ...states.map((state) => <StateLink key={state.lang} brand={brand} state={state} />),
           ])}
           empty="None."
@@ -511,7 +511,7 @@ function History({ model: { brand, form, own, builtIn, versions } }: { model: Te
           const earlier = versions[index + 1]?.content ?? builtIn
           return [
             isStored ? version : `${version}, removed`,
-            <div key="changes">
+            <div>
               {isStored &&
                 Object.entries(textDifferences(earlier, content)).map(([part, changes]) => (
                   <Difference
@@ -523,10 +523,9 @@ function History({ model: { brand, form, own, builtIn, versions } }: { model: Te
                 ))}
             </div>,
             actorName(record.actor),
-            <Time key="time" at={record.at} />,
+            <Time at={record.at} />,
             isStored && version !== own?.version ? (
               <ActionButton
-                key="restore"
                 of={textRestore}
                 with={{ ...targetIn(brand, form), version: String(version) }}
                 confirm={`Publish version ${version} of ${kindOf(form)} in ${languageName(form.lang)} again?`}

@@ -15,7 +15,7 @@ import {
 import { Badge, Facts, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { appHref } from '../apps/paths.ts'
-import { Card, consolePage, ShownOnce, Table } from '../components.tsx'
+import { actions, Card, consolePage, ShownOnce, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
 interface WebhookModel {
@@ -48,7 +48,7 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
         <Card title="Last deliveries" hint="Events of this app, latest first." actions={again}>
           <Table
             caption="Last deliveries"
-            columns={['Event', 'Status', 'Time', { title: 'Action', align: 'end', isQuiet: true }]}
+            columns={['Event', 'Status', 'Time', actions]}
             rows={events.map((event) => eventCells(appId, event))}
             empty="No events."
           />
