@@ -40,7 +40,7 @@ export function settingsPage(settings: readonly Setting[]): string {
       members
         .map(
           (setting) =>
-            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning} ${capitalized(defaultOf(setting))}; ${allowedIn(setting)}.`,
+            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning} ${defaultOf(setting)}. Values: ${allowedIn(setting)}.`,
         )
         .join('\n'),
     ]),
@@ -71,9 +71,10 @@ const notes: Readonly<Record<string, string>> = {
 }
 
 function defaultOf(setting: Setting): string {
-  if (setting.unset !== undefined) return setting.unset
-  if (setting.default === undefined) return 'required'
-  return `default \`${setting.default === false ? 0 : setting.default}\``
+  const { unset } = setting
+  if (unset !== undefined) return unset.startsWith('unset') ? capitalized(unset) : `Default: ${unset}`
+  if (setting.default === undefined) return 'Required'
+  return `Default: \`${setting.default === false ? 0 : setting.default}\``
 }
 
 function allowedIn(setting: Setting): string {
