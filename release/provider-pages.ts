@@ -1,6 +1,6 @@
 import type { ProviderFile } from '../src/adapters/sms/file/format.ts'
 import { placeholdersOf } from '../src/adapters/sms/file/placeholders.ts'
-import { alignedTable, generated, page } from './pages.ts'
+import { generated, page } from './pages.ts'
 
 // The pages of the provider files that the binary has.
 
@@ -16,18 +16,13 @@ function indexPage(files: readonly ProviderFile[]): string {
   return page(
     '# Gateways with a shipped file',
     generated,
-    'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE` and set its settings. **None of them was ever called:** each file follows the documentation of its gateway.',
-    alignedTable(
-      ['gateway', 'setting value', 'settings', 'delivery reports'],
-      files.map((file) => [
-        `[${file.name}](${file.provider}.md)`,
-        `\`${file.provider}\``,
-        Object.keys(file.settings)
-          .map((name) => `\`${name}\``)
-          .join(', '),
-        file.reports ? 'yes' : 'no',
-      ]),
-    ),
+    'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE` and set the settings of its page. **None of them was ever called:** each file follows the documentation of its gateway.',
+    files
+      .map(
+        ({ name, provider, reports }) =>
+          `- [${name}](${provider}.md): \`${provider}\`${reports ? '' : ', without delivery reports'}`,
+      )
+      .join('\n'),
   )
 }
 
