@@ -108,7 +108,13 @@ describe('settings', () => {
     ...variablesOf('examples/*', 'client', 'release', 'bench', 'bench/soak', 'test', 'test/*'),
     ...shippedFiles.flatMap((file) => Object.keys(file.settings)),
     ...['ACME_SMS_KEY', 'ACME_SMS_FROM'],
-    ...['SMS_API_URL', 'SMS_API_AUTH_USERNAME', 'SMS_API_AUTH_PASSWORD', 'TWILIO_DSN'],
+    ...[
+      'SMS_API_URL',
+      'SMS_API_AUTH_USERNAME',
+      'SMS_API_AUTH_PASSWORD',
+      'TWILIO_DSN',
+      'GOTRUE_HOOK_SEND_SMS_ENABLED',
+    ],
     ...['BUN_BE_BUN', 'BUN_OPTIONS', 'START_SMSBOX', 'TMPDIR'],
   ])
 
