@@ -1,4 +1,4 @@
-import { and, asc, eq } from 'drizzle-orm'
+import { and, asc, type Column, eq, type SQL } from 'drizzle-orm'
 import type { DestinationRule } from '../../domain/delivery/destination.ts'
 import { alertChannels } from '../../domain/ground/alert.ts'
 import type { EpochMs } from '../../domain/ground/time.ts'
@@ -17,57 +17,32 @@ import { addAlert } from './alerts.ts'
 import { auditRow } from './audit.ts'
 import { cached, type Row, type StoreDatabase, type Tables } from './database.ts'
 import { createPriceReader } from './prices.ts'
-import { type Orm, run, type StatementSteps } from './statements.ts'
+import {
+  allOf,
+  type Orm,
+  type ResultsOf,
+  run,
+  runAll,
+  type StatementSteps,
+  type StoreTable,
+} from './statements.ts'
 
 export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   /** @returns the policy of the present revision. `latest`: of the latest call */
   readonly cached: (smsCountries: readonly string[]) => ReadPolicy & { latest(): Policy | undefined }
 } {
   const { orm, tables, policyChanges, serialTransaction } = database
-  const {
-    acknowledgements,
-    audit,
-    budgets,
-    destinationRules,
-    guardMode,
-    guardPrefixes,
-    incidentThresholds,
-    providerPauses,
-    relays,
-    reviewNumbers,
-    webhooks,
-  } = tables
+  const { guardPrefixes } = tables
 
   async function rows(): Promise<PolicyRows> {
-    const [scopes, brands, rules, prefixes, modes, all, hooks, numbers, pauses, thresholds, known, named] =
-      await Promise.all([
-        orm.select().from(tables.apps),
-        orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
-        orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
-        // The guard may have blocked thousands, which it reads itself.
-        orm.select().from(guardPrefixes).where(eq(guardPrefixes.by, 'operator')),
-        orm.select().from(guardMode),
-        orm.select().from(budgets).orderBy(asc(budgets.scope), asc(budgets.of)),
-        orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
-        orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
-        orm.select().from(providerPauses),
-        orm.select().from(incidentThresholds),
-        orm.select().from(acknowledgements),
-        orm.select().from(relays).orderBy(asc(relays.name)),
-      ])
-    return {
-      scopes: scopesOf(scopes, brands),
-      rules: rules.map(ruleOf),
-      prefixes,
-      guardMode: modeOf(modes),
-      budgets: all,
-      webhooks: hooks,
-      reviewNumbers: numbers,
-      pauses,
-      thresholds: thresholdsOf(thresholds),
-      acknowledgements: known,
-      relays: named,
-    }
+    // The guard may have blocked thousands, which it reads itself.
+    const statements = policyStatements(orm, tables, eq(guardPrefixes.by, 'operator'))
+    const [stored, scopes, brands] = await Promise.all([
+      allOf(statements),
+      orm.select().from(tables.apps),
+      orm.select().from(tables.appBrands).orderBy(asc(tables.appBrands.brandSlug)),
+    ])
+    return { scopes: scopesOf(scopes, brands), ...policyOf(stored) }
   }
 
   return {
@@ -84,32 +59,11 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
     change: async ({ actor, now }, decide) => {
       try {
         return await serialTransaction(function* (inside) {
-          const rules = yield* run(inside.select().from(destinationRules))
-          const prefixes = yield* run(inside.select().from(guardPrefixes))
-          const modes = yield* run(inside.select().from(guardMode))
-          const all = yield* run(inside.select().from(budgets))
-          const hooks = yield* run(inside.select().from(webhooks))
-          const numbers = yield* run(inside.select().from(reviewNumbers))
-          const pauses = yield* run(inside.select().from(providerPauses))
-          const thresholds = yield* run(inside.select().from(incidentThresholds))
-          const known = yield* run(inside.select().from(acknowledgements))
-          const named = yield* run(inside.select().from(relays))
-          const change = decide({
-            rules: rules.map(ruleOf),
-            prefixes,
-            guardMode: modeOf(modes),
-            budgets: all,
-            webhooks: hooks,
-            reviewNumbers: numbers,
-            pauses,
-            thresholds: thresholdsOf(thresholds),
-            acknowledgements: known,
-            relays: named,
-          })
+          const change = decide(policyOf(yield* runAll(policyStatements(inside, tables))))
           yield* saveRows(inside, tables, change, now)
           if (change.alert) yield* addAlert(inside, tables, change.alert, alertChannels)
           if (change.entry) {
-            yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...change.entry })))
+            yield* run(inside.insert(tables.audit).values(auditRow({ at: now, actor, ...change.entry })))
           }
           return change
         })
@@ -120,74 +74,62 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
   }
 }
 
+/** @param ofPrefixes those that are read. Undefined: all */
+function policyStatements(orm: Orm, tables: Tables, ofPrefixes?: SQL) {
+  const { budgets, destinationRules, relays, reviewNumbers, webhooks } = tables
+  return {
+    rules: orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
+    prefixes: orm.select().from(tables.guardPrefixes).where(ofPrefixes),
+    guardMode: orm.select().from(tables.guardMode),
+    budgets: orm.select().from(budgets).orderBy(asc(budgets.scope), asc(budgets.of)),
+    webhooks: orm.select().from(webhooks).orderBy(asc(webhooks.appId)),
+    reviewNumbers: orm.select().from(reviewNumbers).orderBy(asc(reviewNumbers.createdAt)),
+    pauses: orm.select().from(tables.providerPauses),
+    thresholds: orm.select().from(tables.incidentThresholds),
+    acknowledgements: orm.select().from(tables.acknowledgements),
+    relays: orm.select().from(relays).orderBy(asc(relays.name)),
+  }
+}
+
+function policyOf(stored: ResultsOf<ReturnType<typeof policyStatements>>): Omit<PolicyRows, 'scopes'> {
+  const { rules, guardMode, thresholds } = stored
+  return {
+    ...stored,
+    rules: rules.map(ruleOf),
+    guardMode: modeOf(guardMode),
+    thresholds: thresholdsOf(thresholds),
+  }
+}
+
 /** Saves and removes the rows that a change names. */
 function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: EpochMs): StatementSteps<void> {
-  const {
-    acknowledgements,
-    budgets,
-    destinationRules,
-    events,
-    guardMode,
-    guardPrefixes,
-    incidentThresholds,
-    providerPauses,
-    relays,
-    reviewNumbers,
-    webhooks,
-  } = tables
+  const { destinationRules, events, guardPrefixes, incidentThresholds, webhooks } = tables
+  const { saveGuardMode, saveThresholds } = change
   const isWaiting = (appId: string) => and(eq(events.appId, appId), eq(events.state, 'waiting'))
-  for (const rule of change.saveRules ?? []) {
-    const row = { ...rule, brandSlug: rule.brandSlug ?? '' }
-    const target = [destinationRules.rule, destinationRules.brandSlug]
-    yield* run(inside.insert(destinationRules).values(row).onConflictDoUpdate({ target, set: row }))
-  }
-  for (const { rule, brandSlug } of change.removeRules ?? []) {
-    const isRule = and(eq(destinationRules.rule, rule), eq(destinationRules.brandSlug, brandSlug ?? ''))
-    yield* run(inside.delete(destinationRules).where(isRule))
-  }
-  for (const row of change.savePrefixes ?? []) {
-    const target = [guardPrefixes.prefix, guardPrefixes.by]
-    yield* run(inside.insert(guardPrefixes).values(row).onConflictDoUpdate({ target, set: row }))
-  }
-  for (const { prefix, by } of change.removePrefixes ?? []) {
-    const isPrefix = and(eq(guardPrefixes.prefix, prefix), eq(guardPrefixes.by, by))
-    yield* run(inside.delete(guardPrefixes).where(isPrefix))
-  }
-  if (change.saveGuardMode) {
-    const { mode, temporary } = change.saveGuardMode
+  const ruleRow = <Rule extends Pick<DestinationRule, 'brandSlug'>>(rule: Rule) => ({
+    ...rule,
+    brandSlug: rule.brandSlug ?? '',
+  })
+  const [saved, removed] = [change.saveRules?.map(ruleRow), change.removeRules?.map(ruleRow)]
+  yield* replaceRows(inside, destinationRules, ['rule', 'brandSlug'], saved, removed)
+  yield* replaceRows(inside, guardPrefixes, ['prefix', 'by'], change.savePrefixes, change.removePrefixes)
+  if (saveGuardMode) {
+    const { mode, temporary } = saveGuardMode
     const { mode: temporaryMode = null, since = null, until = null } = temporary ?? {}
-    const set = { id: 1, mode, temporaryMode, since, until }
-    yield* run(inside.insert(guardMode).values(set).onConflictDoUpdate({ target: guardMode.id, set }))
+    yield* replaceRows(inside, tables.guardMode, ['id'], [{ id: 1, mode, temporaryMode, since, until }])
   }
-  for (const row of change.saveBudgets ?? []) {
-    const target = [budgets.scope, budgets.of]
-    yield* run(inside.insert(budgets).values(row).onConflictDoUpdate({ target, set: row }))
-  }
-  for (const { scope, of } of change.removeBudgets ?? []) {
-    yield* run(inside.delete(budgets).where(and(eq(budgets.scope, scope), eq(budgets.of, of))))
-  }
-  for (const row of change.savePauses ?? []) {
-    const target = providerPauses.provider
-    yield* run(inside.insert(providerPauses).values(row).onConflictDoUpdate({ target, set: row }))
-  }
-  for (const { provider } of change.removePauses ?? []) {
-    yield* run(inside.delete(providerPauses).where(eq(providerPauses.provider, provider)))
-  }
-  if (change.saveThresholds) {
-    const set = { id: 1, ...change.saveThresholds }
-    const target = incidentThresholds.id
-    yield* run(inside.insert(incidentThresholds).values(set).onConflictDoUpdate({ target, set }))
-  }
-  for (const row of change.saveAcknowledgements ?? []) {
-    const target = acknowledgements.about
-    yield* run(inside.insert(acknowledgements).values(row).onConflictDoUpdate({ target, set: row }))
-  }
-  for (const { about } of change.removeAcknowledgements ?? []) {
-    yield* run(inside.delete(acknowledgements).where(eq(acknowledgements.about, about)))
-  }
+  yield* replaceRows(inside, tables.budgets, ['scope', 'of'], change.saveBudgets, change.removeBudgets)
+  yield* replaceRows(inside, tables.providerPauses, ['provider'], change.savePauses, change.removePauses)
+  if (saveThresholds) yield* replaceRows(inside, incidentThresholds, ['id'], [{ id: 1, ...saveThresholds }])
+  yield* replaceRows(
+    inside,
+    tables.acknowledgements,
+    ['about'],
+    change.saveAcknowledgements,
+    change.removeAcknowledgements,
+  )
+  yield* replaceRows(inside, webhooks, ['appId'], change.saveWebhooks, change.removeWebhooks)
   for (const row of change.saveWebhooks ?? []) {
-    const target = webhooks.appId
-    yield* run(inside.insert(webhooks).values(row).onConflictDoUpdate({ target, set: row }))
     // While the webhook is off, its events are not due.
     const dueAt = firstDueAt(row, now)
     const isOther = row.disabledAt === null ? eq(events.dueAt, whileOff) : undefined
@@ -199,21 +141,34 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
     )
   }
   for (const { appId } of change.removeWebhooks ?? []) {
-    yield* run(inside.delete(webhooks).where(eq(webhooks.appId, appId)))
     yield* run(inside.delete(events).where(isWaiting(appId)))
   }
-  for (const row of change.saveRelays ?? []) {
-    yield* run(inside.insert(relays).values(row).onConflictDoUpdate({ target: relays.name, set: row }))
+  yield* replaceRows(inside, tables.relays, ['name'], change.saveRelays, change.removeRelays)
+  yield* replaceRows(
+    inside,
+    tables.reviewNumbers,
+    ['subject', 'brandSlug'],
+    change.saveReviewNumbers,
+    change.removeReviewNumbers,
+  )
+}
+
+/** Deletes the removed rows, then inserts or replaces the saved ones. @param key names of columns */
+function* replaceRows<Row, Key extends keyof Row & string>(
+  inside: Orm,
+  table: StoreTable<Row>,
+  key: readonly Key[],
+  saved: readonly Row[] = [],
+  removed: readonly Pick<Row, Key>[] = [],
+): StatementSteps<void> {
+  const columnOf = (name: Key): Column => table[name]
+  for (const row of removed) {
+    const isRow = key.map((name) => eq(columnOf(name), row[name]))
+    yield* run(inside.delete(table).where(and(...isRow)))
   }
-  for (const { name } of change.removeRelays ?? []) {
-    yield* run(inside.delete(relays).where(eq(relays.name, name)))
-  }
-  for (const { subject, brandSlug } of change.removeReviewNumbers ?? []) {
-    const isNumber = and(eq(reviewNumbers.subject, subject), eq(reviewNumbers.brandSlug, brandSlug))
-    yield* run(inside.delete(reviewNumbers).where(isNumber))
-  }
-  for (const row of change.saveReviewNumbers ?? []) {
-    yield* run(inside.insert(reviewNumbers).values(row))
+  const target = key.map(columnOf)
+  for (const row of saved) {
+    yield* run(inside.insert(table).values(row).onConflictDoUpdate({ target, set: row }))
   }
 }
 

@@ -75,6 +75,28 @@ export function* run<Result>(statement: Statement<Result>): StatementSteps<Resul
   return (yield statement) as Result
 }
 
+type Named<Each extends object> = { readonly [Name in keyof Each]: Statement<unknown> }
+/** The result of each statement, by its name. */
+export type ResultsOf<Each> = {
+  readonly [Name in keyof Each]: Each[Name] extends Statement<infer Result> ? Result : never
+}
+
+/** In one transaction. */
+export function* runAll<Each extends Named<Each>>(statements: Each): StatementSteps<ResultsOf<Each>> {
+  const results: [string, unknown][] = []
+  for (const [name, statement] of Object.entries<Statement<unknown>>(statements))
+    results.push([name, yield* run(statement)])
+  return Object.fromEntries(results) as ResultsOf<Each>
+}
+
+/** At the same time. */
+export async function allOf<Each extends Named<Each>>(statements: Each): Promise<ResultsOf<Each>> {
+  const results = Object.entries<Statement<unknown>>(statements).map(
+    async ([name, statement]) => [name, await statement] as const,
+  )
+  return Object.fromEntries(await Promise.all(results)) as ResultsOf<Each>
+}
+
 /**
  * A SELECT of rows that are one JSON parameter, since Drizzle takes milliseconds for 1,000 rows of values. In the order of the
  * key, so that no two servers wait for each other. Columns must be texts and numbers.
