@@ -315,7 +315,8 @@ function drawTarget(draw: Draw): string {
 const strangeHeaders: readonly (readonly [name: string, chance: number, values: readonly string[]])[] = [
   ['accept', 15, ['', 'x'.repeat(2000), ...words(`text/html */*;q=0 application/xml ,,, ${keyFingerprint}`)]],
   ['x-request-id', 10, ['mine', keyFingerprint, 'a\tb', '{"level":60}', '']],
-  ['authorization', 5, [`Bearer ${keyFingerprint}`]],
+  // An Authorization header has credentials (design D49).
+  ['proxy-authorization', 5, [`Bearer ${keyFingerprint}`]],
   ['cookie', 5, [`${keyFingerprint}=1; __proto__=1`]],
   ['user-agent', 5, [keyFingerprint, '', '\u00e9\u00ff', `\${jndi:ldap://${keyFingerprint}}`]],
   ['if-none-match', 3, ['*', '"x"']],
