@@ -979,6 +979,7 @@ trace(
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/guard', has: '+371 2000' },
       { path: '/admin/review-numbers', has: 'A fixed code verifies for 1 review number' },
+      { path: '/admin/relays', has: 'No relays' },
       { path: '/admin/money', has: 'Each other country' },
       { path: '/admin/destinations', has: 'Set a rule' },
       { path: '/admin/audit', has: 'by command' },

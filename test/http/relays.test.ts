@@ -208,6 +208,24 @@ describe.each(names)('%s', (name) => {
     app = await createTestApp()
   })
 
+  test.each([
+    ['operations', { operations: ['notify'] }, 'forbidden'],
+    ['brands', { brands: ['globex'] }, 'brand_not_approved'],
+  ])('the %s of its app apply', async (_, scope, error) => {
+    await app.brand('globex')
+    await operate(app, 'app issue', { appId: 'portal', ...scope })
+    const { ownSecret } = identitySystems[name]
+    const added = await addRelay(app, name, { app: 'portal', ...(ownSecret && { secret: ownSecret }) })
+    const answer = await call(name, { ...added, secret: added.secret ?? ownSecret })
+    expect(seen(answer)).toBe(ofStatus('403', 403, error, 'UnsupportedRequest')[name])
+    expect(
+      (await app.eventsOf({ body: { requestId: answer.headers.get('x-request-id') } })).trace,
+    ).toMatchObject({
+      app: 'portal',
+      operation: 'relay',
+    })
+  })
+
   test('a report of a verified code needs the proof', async () => {
     const relay = await connect(name)
     const report = JSON.stringify({ phone: `+${digits}` })
