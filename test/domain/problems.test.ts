@@ -417,6 +417,12 @@ describe('SMS pumping', () => {
     expect(texts(others).at(-1)).toBe(onlyRecords)
   })
 
+  test('is not said to be sent still, once the mode is deny', () => {
+    expect(worded(problems('deny', { denied: 60, deniedLately: 60 }))[0]).toBe(
+      `bad: ${pumped} 3,512 codes sent, none verified, 60 codes denied; ${requested} Some were sent in the last 2 minutes. The mode is deny now: the guard denies codes above its thresholds, and a block denies all.`,
+    )
+  })
+
   test('is a warning when it is stopped, or when it may be none', () => {
     const warned = (changes: Partial<typeof status>) => worded(problems('record', changes))[1]
     const blocked = [{ prefix: '+9989371', share: 1, isBlocked: true }]

@@ -16,7 +16,14 @@ import {
   StatisticsSum,
   wayName,
 } from '../../domain/log/statistics.ts'
-import { type Counted, guardCountOf, type StatKey, type StatKind, spendOf } from '../../domain/log/stats.ts'
+import {
+  type Counted,
+  guardCountOf,
+  type StatKey,
+  type StatKind,
+  spendOf,
+  statSteps,
+} from '../../domain/log/stats.ts'
 import { type DaySpend, spendBy } from '../../domain/money/spending.ts'
 import type { Cost } from '../../domain/request/request-context.ts'
 import type { StoreDatabase } from './database.ts'
@@ -157,9 +164,11 @@ function createCodeStatistics({ orm, tables }: StatisticsDatabase) {
       }
       return Array.from(counts.values(), guardCountOf)
     },
-    /** Of the minutes of `attemptsWindowMs`. */
-    async recentAttempts(now: number): Promise<readonly MinuteOfAttempts[]> {
-      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, now - attemptsWindowMs), eq(kind, 'attempt'))
+    /** Of the minutes of `attemptsWindowMs`; of these providers as long as minutes are stored. */
+    async recentAttempts(now: number, names?: readonly string[]): Promise<readonly MinuteOfAttempts[]> {
+      const from = now - (names ? statSteps[0].retentionMs : attemptsWindowMs)
+      const isOf = names && inArray(provider, [...names])
+      const isRecent = and(eq(stats.stepMs, minuteMs), gte(at, from), eq(kind, 'attempt'), isOf)
       const key = { at, provider, detail }
       const rows = await orm
         .select({ ...key, count: sum })

@@ -29,6 +29,7 @@ import type { AlertStore } from './alerts.ts'
 import type { ClockFacts } from './clock.ts'
 import { conditionKinds, type MinuteOfAttempts, openSince, refusedByAlerts } from './conditions.ts'
 import type { DatabaseOutage } from './database-fault.ts'
+import { failingSince, withoutAccepted } from './outages.ts'
 import { readGuardWarnings } from './pumping-problems.ts'
 import { hoursBefore, type TrafficCount } from './silence.ts'
 import { surgeKind } from './surges.ts'
@@ -56,7 +57,8 @@ export interface HealthPorts extends PumpingPorts {
   readonly eventLog: {
     statistics(period: Period, now: EpochMs): Promise<Statistics>
     lately(now: EpochMs): Promise<Lately>
-    recentAttempts(now: EpochMs): Promise<readonly MinuteOfAttempts[]>
+    /** @param names of providers: also before the latest minutes */
+    recentAttempts(now: EpochMs, names?: readonly string[]): Promise<readonly MinuteOfAttempts[]>
     /** The ways (`wayName`) that have accepted a message. */
     accepted(now: EpochMs): Promise<ReadonlySet<string>>
     risingRejections(now: EpochMs): Promise<readonly RejectionRate[]>
@@ -160,6 +162,12 @@ export async function readHealth(
     alerts.ofKinds([...conditionKinds, budgetKind], now - dayMs),
     readBudgets({ ...money, alerts }, budgets, now),
   ])
+  const dark = withoutAccepted(attempts)
+  const earlier = dark.length === 0 ? [] : await eventLog.recentAttempts(now, dark)
+  const began = dark.flatMap((name): readonly [string, EpochMs][] => {
+    const since = failingSince(earlier, undefined, name)
+    return since === undefined ? [] : [[`provider ${name}`, since]]
+  })
   const quiet = { accepted: 0, failed: 0, unknown: 0 }
   return {
     statistics,
@@ -167,8 +175,8 @@ export async function readHealth(
     traffic,
     thresholds,
     acknowledgements,
-    /** When what goes on began, as alerts say. */
-    open: openSince(conditions),
+    /** When what goes on began, as alerts say, and of providers as the figures say. */
+    open: new Map([...openSince(conditions), ...began]),
     lastFailures: lastFailuresOf(lately.hour),
     attempts,
     providers: providerStates().map((state): ProviderHealth => {

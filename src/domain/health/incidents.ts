@@ -4,7 +4,7 @@ import { dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.
 import type { EventLogReader } from '../log/event-log.ts'
 import { type CallFilter, type ErrorClass, figureRows, type LogCount } from '../log/log-search.ts'
 import type { Lately } from '../log/statistics.ts'
-import { sumWords } from '../money/amounts.ts'
+import { sumWords, unitCurrency } from '../money/amounts.ts'
 import { type DaySpend, spendBy } from '../money/spending.ts'
 import type { Acknowledgement } from '../policy/policy-store.ts'
 import type { Cost } from '../request/request-context.ts'
@@ -238,15 +238,18 @@ export function startWords({ title, since }: Pick<Incident, 'title' | 'since'>):
 }
 
 /** With the harm to people. */
-export function headline({ incident, impact: { people } }: FoundIncident): Words {
+export function headline({ incident, impact: { people, costs } }: FoundIncident): Words {
   const { about, providers, outage } = incident
+  const spent = costs.flatMap(({ micros, currency }) =>
+    currency === unitCurrency ? [] : `${sumWords(micros, currency)} in the last hour`,
+  )
   const harm = outage
     ? outageWords(outage)
     : people && people.recipients > 0
       ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
       : people && providers.length > 0
         ? 'other providers sent its messages'
-        : ''
+        : [...(about.startsWith('pumping ') ? spent : []), incident.harm ?? []].flat().join(', ')
   return [...startWords(incident), harm === '' ? '.' : `: ${harm}.`]
 }
 

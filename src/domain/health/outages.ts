@@ -179,7 +179,7 @@ export function smsOutage({
  * The first failure since one of them accepted a message.
  * @param reported in the first alert. It counts if none of the attempts was accepted
  */
-function failingSince(
+export function failingSince(
   attempts: readonly MinuteOfAttempts[],
   reported: EpochMs | undefined,
   ...names: readonly string[]
@@ -189,6 +189,13 @@ function failingSince(
   const failed = own.filter(({ at, failed }) => failed > 0 && at >= acceptedAt).map(({ at }) => at)
   const first = failed.length === 0 ? undefined : Math.min(...failed)
   return Number.isFinite(acceptedAt) ? first : earliest(first, reported)
+}
+
+/** The providers that only failed. */
+export function withoutAccepted(attempts: readonly MinuteOfAttempts[]): readonly string[] {
+  const names = (of: 'accepted' | 'failed') =>
+    new Set(attempts.flatMap((minute) => (minute[of] > 0 ? minute.provider : [])))
+  return [...names('failed').difference(names('accepted'))]
 }
 
 export function earliest(...times: readonly (EpochMs | undefined)[]): EpochMs | undefined {

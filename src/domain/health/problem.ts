@@ -40,6 +40,8 @@ export interface Ongoing {
   readonly hit?: CallFilter
   /** What of that is in no event log. */
   readonly outage?: DatabaseOutage
+  /** What it does to people, if that is known without `hit`. */
+  readonly harm?: string
   /** What it costs: what was spent on codes to the country, or of a budget. */
   readonly cost?: { readonly country: string } | BudgetCost
 }
@@ -70,6 +72,9 @@ function ofLevel(level: Problem['level']) {
     return { what, level, text, remedy, see }
   }
 }
+
+/** The harm of an incident that stops no message. */
+export const noHarm = 'no person misses a message'
 
 export const fail = ofLevel('fail')
 export const bad = ofLevel('bad')

@@ -24,7 +24,7 @@ import { budgetCondition, budgetTitle, type Condition, databaseVerdicts, lasting
 import { outageWords } from './database-fault.ts'
 import type { HealthFacts } from './facts.ts'
 import { pauseProblems, providerProblems, sendingProblems } from './outages.ts'
-import { bad, found, type Problem, warn } from './problem.ts'
+import { bad, found, noHarm, type Problem, warn } from './problem.ts'
 import { blockOf, guardProblems, largeAttack, placeOf, pumpingProblems } from './pumping-problems.ts'
 import { silenceVerdicts } from './silence.ts'
 import { surgeProblems } from './surges.ts'
@@ -144,7 +144,7 @@ function webhookProblem(
       `The webhook of app ${appId} is switched off`,
       'Correct the receiver, then set it again.',
     ]
-    const ongoing = { title, since: disabledAt, advice }
+    const ongoing = { title, since: disabledAt, advice, harm: noHarm }
     return { ...bad('webhooks', text, remedy, ...sees), about: `webhook ${appId}`, ongoing }
   }
   if (!failing) return undefined
@@ -153,6 +153,7 @@ function webhookProblem(
     title: `The webhook of app ${appId} fails`,
     detail: `${counted(failing.events, 'event')} ${failing.events === 1 ? 'waits' : 'wait'} for another try after ${failing.error}`,
     since: failing.since,
+    harm: noHarm,
   }
   const remedy = 'Check the receiver: otpost sends them again by itself.'
   return { ...bad('webhooks', text, remedy, ...sees), about: `webhook ${appId}`, ongoing }

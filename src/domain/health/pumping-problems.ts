@@ -9,7 +9,7 @@ import { effectivePrefixes, type PumpingPorts, readPumping } from '../guard/stat
 import type { GuardPrefix } from '../guard/store.ts'
 import { unknownCountry } from '../guard/thresholds.ts'
 import type { ConditionVerdict } from './conditions.ts'
-import { bad, type Problem, warn } from './problem.ts'
+import { bad, noHarm, type Problem, warn } from './problem.ts'
 
 /** What the pumping guard warns about. Cheaper than its status. */
 export interface GuardWarnings {
@@ -65,6 +65,14 @@ const stateWords: Readonly<Record<PumpingState, string>> = {
   none: 'In the last 2 minutes, the guard found none.',
 }
 
+/** In mode deny, codes of the last minutes may be from before the mode, or of a home country. */
+function remedyWords(status: PumpingStatus, mode: GuardMode): string {
+  const state = pumpingState(status, mode)
+  return state === 'sent' && mode === 'deny'
+    ? 'Some were sent in the last 2 minutes. The mode is deny now: the guard denies codes above its thresholds, and a block denies all.'
+    : stateWords[state]
+}
+
 /** The codes of the last hour. */
 function figuresOf({ sent, verified, denied, recorded, stopped }: PumpingStatus): string {
   const codes = Math.max(sent, recorded)
@@ -108,7 +116,7 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
     const problem = (isBad ? bad : warn)(
       'guard',
       attackWords(status),
-      stateWords[pumpingState(status, mode)],
+      remedyWords(status, mode),
       isBad ? blockOf(status) : see('guard status'),
       recorded > 0
         ? { list: 'deliveries', filters: { ...rows, channel: 'SMS' } }
@@ -122,6 +130,7 @@ export function pumpingProblems({ pumping, mode }: GuardWarnings, now: EpochMs):
               title,
               detail: figuresOf(status),
               cost: { country },
+              ...(status.denied + status.stopped === 0 && { harm: noHarm }),
               ...(isBad && { act: blockOf(status) }),
             },
           }
@@ -250,7 +259,7 @@ function pumpingCondition(status?: PumpingStatus, mode?: GuardMode): ConditionVe
       stopped,
     },
     text: attackWords(status),
-    remedy: stateWords[pumpingState(status, mode)],
+    remedy: remedyWords(status, mode),
     advice: [
       ...(mode === 'record' ? advice`To deny them, run ${see('guard mode', { mode: 'deny' })}. ` : []),
       ...(country === unknownCountry && !prefix ? [] : advice`To block them now, run ${block}.`),

@@ -189,7 +189,8 @@ interface PumpingProps {
 function Pumping({ status, model, now }: PumpingProps) {
   const { country, sent, verified, denied, recorded, stopped, prefixes, apps } = status
   const place = placeOf(country)
-  const [tone, state] = states[pumpingState(status, model.status.mode)]
+  const found = pumpingState(status, model.status.mode)
+  const [tone, state] = found === 'sent' && model.status.mode === 'deny' ? sentBefore : states[found]
   const rate = pumpingRate(status, now)
   const isKnown = country !== unknownCountry
   const rows = { country: isKnown ? country : undefined, since: now - hourMs }
@@ -282,6 +283,9 @@ const states: Readonly<Record<PumpingState, readonly [Tone, string]>> = {
   unblocked: ['bad', 'denied until a moment ago, not blocked now'],
   none: ['good', 'none in the last 2 minutes'],
 }
+
+/** In mode deny. */
+const sentBefore: readonly [Tone, string] = ['warn', 'sent in the last 2 minutes']
 
 /** Blocked and allowed, the latest first. */
 function Prefixes({ model }: { model: GuardModel }) {
