@@ -323,6 +323,12 @@ describe('supabase', () => {
     expect(seen(await hook(relay, body))).toBe('sent')
   })
 
+  test('a database that fails is an error that is not repeated at once', async () => {
+    const relay = await connect('supabase')
+    await app.database.loseTables()
+    expect(seen(await hook(relay, sms(crypto.randomUUID())))).toStartWith('500 ')
+  })
+
   test('providers get 3.5 s in all', async () => {
     await app.close()
     let stopwatch = 0
