@@ -39,7 +39,7 @@ describe('a requested brand name', () => {
 describe('the limits of an approval', () => {
   const app = { appId: 'web', brandSlug: 'Web' }
   const changesOf = (written: object) =>
-    changesAfterApproval({ ...noApprovalLimits, ...written }, app, brands, isCountry).map(
+    changesAfterApproval({ ...noApprovalLimits, ...app, ...written }, brands, isCountry).map(
       ([{ name }, entered]) => [name, entered],
     )
 
@@ -69,7 +69,7 @@ describe('the limits of an approval', () => {
   test('do not change the countries of a brand that exists', () => {
     const toAcme = { ...app, brandSlug: 'Acme' }
     const set = () =>
-      changesAfterApproval({ ...noApprovalLimits, countries: 'GB' }, toAcme, brands, isCountry)
+      changesAfterApproval({ ...noApprovalLimits, ...toAcme, countries: 'GB' }, brands, isCountry)
     expect(set).toThrow('The brand acme exists.')
   })
 })

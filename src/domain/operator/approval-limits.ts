@@ -11,8 +11,10 @@ import type { StoredPorts } from './dry-run.ts'
 import type { Entered } from './fields.ts'
 import { budgetSet, type MoneyPorts } from './money.ts'
 
-/** What an operator decides when they approve an integration request, beside the app and the brand. Empty: no limit. */
-export interface ApprovalLimits {
+/** What an operator decides when they approve an integration request. An empty limit is none. */
+interface Approval {
+  readonly appId: string
+  readonly brandSlug: string
   readonly perMinute: string
   /** SMS of the brand go to no others. */
   readonly countries: string
@@ -26,8 +28,7 @@ type Change = readonly [action: Action<LimitPorts>, entered: Entered]
 
 /** What follows the approval. @throws InvalidInput */
 export function changesAfterApproval(
-  { perMinute, countries, budget, period }: ApprovalLimits,
-  { appId, brandSlug }: { readonly appId: string; readonly brandSlug: string },
+  { appId, brandSlug, perMinute, countries, budget, period }: Approval,
   brands: readonly Brand[],
   isCountry: (code: string) => boolean,
 ): readonly Change[] {

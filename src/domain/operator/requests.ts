@@ -190,7 +190,7 @@ export const requestApprove = action(requestGroup, 'approve', {
     requireAppId(appId)
     const mail = isMailed(input) ? await mailIn(ports, input, 'approved') : null
     const [request, brands] = await Promise.all([ports.requests.get(id), ports.brands.list()])
-    const changes = changesAfterApproval(input, input, brands, ports.isCountry)
+    const changes = changesAfterApproval(input, brands, ports.isCountry)
     const apiKey = ports.secrets.newApiKey()
     const target = { requestId: id, appId, brandSlug }
     const approval = await change(ports, target, ({ request, brand: current, keys, scope }) => {

@@ -135,7 +135,13 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
           <Card id="mode" title="Change the mode" hint="It takes effect immediately.">
             <ActionForm of={guardModeSet} start={{ mode }} id="mode" submit="Set the mode" />
           </Card>
-          <EntryForm />
+          <Card
+            id="prefix"
+            title="Allow or block a prefix"
+            hint="Replaces the entry of an operator for the same prefix. A block denies codes also in mode record."
+          >
+            <ActionForm of={[guardBlock, guardAllow]} start={{ duration: '' }} submit="Save" />
+          </Card>
         </div>
       </div>
       <div class="stack" data-live="guard-codes">
@@ -374,18 +380,6 @@ function requestCells(trace: RequestTrace) {
       <Badge tone="bad">{decision?.verdict === 'budget' ? 'rejected by a budget' : 'denied'}</Badge>
     ),
   ]
-}
-
-function EntryForm() {
-  return (
-    <Card
-      id="prefix"
-      title="Allow or block a prefix"
-      hint="Replaces the entry of an operator for the same prefix. A block denies codes also in mode record."
-    >
-      <ActionForm of={[guardBlock, guardAllow]} start={{ duration: '' }} submit="Save" />
-    </Card>
-  )
 }
 
 function placeOf(country: string): string {

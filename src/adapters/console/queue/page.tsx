@@ -51,7 +51,7 @@ function requestCells(jobs: readonly ListedJob[]) {
   const next = jobs.filter(({ state }) => state === 'queued').map(({ dueAt }) => dueAt)
   const reasons = new Set(jobs.flatMap(({ reason }) => reason ?? []))
   return [
-    <span key="request" class="two-lines">
+    <span class="two-lines">
       <a href={`/admin/deliveries/${requestId}`}>
         <Time at={createdAt} />
       </a>
@@ -59,7 +59,7 @@ function requestCells(jobs: readonly ListedJob[]) {
         <a href={`/admin/queue?${new URLSearchParams({ app: appId })}`}>{appId}</a>
       </small>
     </span>,
-    <span key="recipients" class="two-lines">
+    <span class="two-lines">
       <bdi class="masked">
         {withPlus(first.masked)}
         {jobs.length > 1 && ` and ${count(jobs.length - 1)} more`}
@@ -72,10 +72,10 @@ function requestCells(jobs: readonly ListedJob[]) {
         ))}
       </small>
     </span>,
-    next.length === 0 ? '–' : <Time key="next" at={Math.min(...next)} />,
-    <Time key="expires" at={expiresAt} />,
+    next.length === 0 ? '–' : <Time at={Math.min(...next)} />,
+    <Time at={expiresAt} />,
     reasons.size === 0 ? '–' : [...reasons].join(', '),
-    <Actions key="actions" jobs={jobs} requestId={requestId} />,
+    <Actions jobs={jobs} requestId={requestId} />,
   ]
 }
 

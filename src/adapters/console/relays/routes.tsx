@@ -76,16 +76,15 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
   function cells(relay: Relay) {
     const { name, kind, brandSlug, appId, reportsVerified } = relay
     return [
-      <span key="name" class="two-lines">
+      <span class="two-lines">
         <a href={logUrl('calls', { app: appOf(relay), call: 'code' })}>{name}</a>
         <small>{relayKinds[kind]}</small>
         <small class="breaks">{relayUrl(relay, ownUrl())}</small>
       </span>,
-      <bdi key="brand">{brandSlug}</bdi>,
+      <bdi>{brandSlug}</bdi>,
       appId ?? '–',
       reportsVerified ? 'yes' : 'no',
       <ActionButton
-        key="remove"
         of={relayRemove}
         with={{ name }}
         kind="danger"

@@ -61,16 +61,11 @@ function numberCells(number: ReviewNumber) {
   const { subject, brandSlug, masked, createdAt } = number
   const name = `${withPlus(masked)} of ${brandSlug}`
   return [
-    <bdi key="phone" class="masked">
-      {withPlus(masked)}
-    </bdi>,
-    <bdi key="brand" class="breaks">
-      {brandSlug}
-    </bdi>,
+    <bdi class="masked">{withPlus(masked)}</bdi>,
+    <bdi class="breaks">{brandSlug}</bdi>,
     untilWords(number),
-    <Time key="created" at={createdAt} />,
+    <Time at={createdAt} />,
     <ActionButton
-      key="remove"
       of={reviewNumberRemove}
       with={{ phone: '', subject, brand: brandSlug }}
       confirm={`Remove the review number ${name}? Its fixed code ends, and codes are sent by SMS.`}

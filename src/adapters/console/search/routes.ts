@@ -1,8 +1,7 @@
 import { countryName } from '../../../domain/delivery/destination.ts'
 import { explainedCodes } from '../../../domain/delivery/provider-codes.ts'
 import type { Channel } from '../../../domain/ground/contact.ts'
-import { findKeys } from '../../../domain/operator/key-search.ts'
-import { readSearchText, type SearchText } from '../../../domain/operator/search-text.ts'
+import { keysEnding, readSearchText, type SearchText } from '../../../domain/operator/search-text.ts'
 import { relayKinds } from '../../../domain/policy/relay.ts'
 import { isRequestId } from '../../../domain/request/request-context.ts'
 import { html, seeOther } from '../answers.ts'
@@ -29,7 +28,7 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     const query = field(form, 'q')
     if (query === '') return seeOther('/admin/search')
     const asked = readSearchText(query)
-    const ofKey = await withKey(query)
+    const ofKey = await withKey(query, asked)
     // A key is shown nowhere, and no other search gets it.
     if (asked.isKey || ofKey.some(({ isWholeKey }) => isWholeKey))
       return html(searchPage(pageContext, { ...nothing, isKey: true, hits: ofKey }))
@@ -56,13 +55,17 @@ export function searchRoutes({ get, post, ports, settings }: PageHandler): void 
     return html(searchPage(pageContext, { ...nothing, query, hits, codes, since }))
   })
 
-  async function withKey(text: string): Promise<(Hit & { isWholeKey: boolean })[]> {
-    const { isPartial, keys } = await findKeys(apps, text)
+  /** Whose key leaked: by the key, also within other text, or by its last four characters. */
+  async function withKey(text: string, { lastFour }: SearchText): Promise<(Hit & { isWholeKey: boolean })[]> {
+    const inText = /otp_live_\w+/.exec(text)?.[0] ?? text
+    const owner = (await apps.ownerOf(inText)) ?? (await apps.ownerOf(text))
+    const ending = lastFour === undefined || owner ? [] : keysEnding(lastFour, await apps.list())
+    const keys = owner ? [owner] : ending
     return keys.map(({ appId, key }) => ({
       title: key && key.revokedAt !== null ? 'Revoked API key' : 'API key',
       detail: `of app ${appId}`,
       href: appHref(appId),
-      isWholeKey: !isPartial,
+      isWholeKey: owner !== undefined,
     }))
   }
 

@@ -32,31 +32,7 @@ function show() {
     group.toggleAttribute('hidden', !group.querySelector('.calls > li:not([hidden])'))
   main.toggleAttribute('data-search', words.length > 0)
   count.textContent = words.length === 0 ? '' : `${found.length} of ${parts.length} sections`
-  mark(found, words)
   scrollTo(0, 0)
-}
-
-/** @param {typeof parts} found @param {string[]} words */
-function mark(found, words) {
-  if (!('highlights' in CSS)) return
-  const ranges = found.flatMap(({ part }) => words.flatMap((word) => rangesOf(part, word)))
-  CSS.highlights.set('found', new Highlight(...ranges))
-}
-
-/** @param {Element} part @param {string} word */
-function rangesOf(part, word) {
-  const ranges = []
-  const nodes = document.createTreeWalker(part, NodeFilter.SHOW_TEXT)
-  for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
-    const text = node.textContent?.toLowerCase() ?? ''
-    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
-      const range = new Range()
-      range.setStart(node, at)
-      range.setEnd(node, at + word.length)
-      ranges.push(range)
-    }
-  }
-  return ranges
 }
 
 /** The link that was followed shows its part alone. */
