@@ -48,7 +48,7 @@ async function demoKey(): Promise<string> {
     let text = ''
     for await (const chunk of child.stdout) {
       text += new TextDecoder().decode(chunk)
-      const [, key] = /"apiKey":"([^"]+)"/.exec(text) ?? []
+      const [, key] = /'demo:([^']+)'/.exec(text) ?? []
       if (key !== undefined) return key
     }
     throw new Error(`the demo printed no key: ${text}`)
