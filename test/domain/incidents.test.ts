@@ -234,6 +234,22 @@ test('thresholds decide from when on failed messages and unverified codes are an
   expect(found({ failedPercent: 11, unverifiedPercent: 61 })).toEqual([])
 })
 
+test('messages that carriers do not deliver come before the templates that they reject', () => {
+  const hour = [...counted('report', 'delivered', { 3: 41 }), ...counted('report', 'failed', { 3: 48 })]
+  const rejection = {
+    ...{ brand: 'acme', template: 'LOGIN_OTP', provider: 'kannel', reason: null },
+    ...{ day: { sent: 100, rejected: 48 }, before: { sent: 900, rejected: 9 } },
+  }
+  const { incidents } = incidentsOf(healthFacts({}, { lately: latelyOf(hour, now), rejections: [rejection] }))
+  expect(incidents.map(({ about }) => about)).toEqual(['undelivered', 'carriers acme LOGIN_OTP'])
+  const [incident] = incidents
+  if (!incident) throw new Error('there is no incident')
+  const found = { incident, impact: { people: null, costs: [], causes: [], spender: undefined } }
+  expect(`${textOf(headline(found))} ${adviceOf(found)}`).toBe(
+    'Carriers do not deliver: 48 of 89 messages (53.9%) in the last hour. Delivery reports say so. Check the status pages of the providers.',
+  )
+})
+
 test('what is past, permanent or intended is a note', () => {
   const facts = healthFacts({ sendsFailed: 2, sends: 98 }, {}, { forwardedIgnoredAt: now })
   const { incidents, notes } = incidentsOf(facts)

@@ -59,11 +59,12 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...statistics.clockSteps.map((step) => clockProblem(step, statistics)),
     ...facts.failingAlerts.map(failingAlertsProblem),
     ...queueProblems(facts.queue, now),
+    // A provider that does not deliver is the more frequent cause of rejected templates.
+    ...deliveryProblems(facts),
     ...facts.rejections.map(rejectionProblem),
     ...statistics.late.map((codes) => lateProblem(codes, statistics, facts.providerTimeoutMs)),
     ...statistics.rejectedReports.map((reports) => rejectedReportsProblem(reports, statistics)),
     ...lostRequestProblems(facts),
-    ...deliveryProblems(facts),
     ...guardProblems(guard),
     ...rejectedRequestProblems(statistics),
     ...limitedAppProblems(facts),
@@ -304,16 +305,23 @@ function deliveryProblems({ statistics, thresholds }: HealthFacts): Problem[] {
   const isLost = isTrouble(undelivered, all, thresholds.failedPercent / 100)
   const unverified = Math.max(0, due - totals.verified)
   const isUnverified = due > 0 && unverified * 100 >= due * thresholds.unverifiedPercent
+  const lost = partOf(undelivered, all, 'message')
   return found(
     undelivered > 0 && {
       ...(isLost ? bad : warn)(
         'messages',
-        `${partOf(undelivered, all, 'message')} ${undelivered === 1 ? 'was' : 'were'} not delivered ${periodWords[period]}, according to delivery reports.`,
+        `${lost} ${undelivered === 1 ? 'was' : 'were'} not delivered ${periodWords[period]}, according to delivery reports.`,
         '',
         { list: 'deliveries', filters: { since, statuses: ['failed'] } },
       ),
       about: 'undelivered',
-      ...(isLost && { ongoing: { title: 'Messages are not delivered' } }),
+      ...(isLost && {
+        ongoing: {
+          title: 'Carriers do not deliver',
+          harm: `${lost} ${periodWords[period]}`,
+          advice: 'Delivery reports say so. Check the status pages of the providers.',
+        },
+      }),
     },
     isUnverified && {
       ...warn(
