@@ -82,7 +82,7 @@ test('docs/languages.md has the text of every language', () => {
 
 test('docs/events.md and docs/commands.md have every audit action and no other', () => {
   const { text } = pageAt('docs/events.md')
-  const rows = text.slice(text.indexOf('\n## Audit log')).matchAll(/^\| `([a-z-]+\.[a-z-]+)`/gm)
+  const rows = text.slice(text.indexOf('\n## Audit log')).matchAll(/`([a-z-]+\.[a-z-]+)`/g)
   const ofCommands = [...pageAt('docs/commands.md').text.matchAll(/ Audit log: (.+)\.$/gm)].flatMap(
     ([, list = '']) => list.replaceAll('`', '').split(', '),
   )
@@ -105,10 +105,10 @@ describe('the pages of providers', () => {
 })
 
 describe('docs/operations.md', () => {
-  /** The names in the first column of the table in a section. */
+  /** The names at the beginning of each entry of the list in a section. */
   function listedIn(section: string): readonly string[] {
     const [, body = ''] = pageAt('docs/operations.md').text.split(`\n## ${section}\n`)
-    return [...(body.split('\n## ')[0] ?? '').matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name)
+    return [...(body.split('\n## ')[0] ?? '').matchAll(/^- `([^`]+)`/gm)].map(([, name = '']) => name)
   }
 
   test('says what to do about each alert', () => {

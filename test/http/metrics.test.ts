@@ -438,7 +438,7 @@ describe('labels', () => {
     const told = await scrape()
     const page = await Bun.file(`${import.meta.dir}/../../docs/metrics.md`).text()
     const documented = new Map(
-      [...page.matchAll(/^\| `((?:otpost|process)_\w+)` +\| (\w+) +\| ([^|]*) \|/gm)].map(
+      [...page.matchAll(/^- `((?:otpost|process)_\w+)` \((\w+)([^)]*)\)/gm)].map(
         ([, name = '', type = '', labels = '']) =>
           [
             name,
