@@ -119,16 +119,14 @@ export async function relayed(
 }
 
 /** A repetition waits for the answer of the request in progress, since the caller takes a failure as final. */
-async function ended({ pause }: RelayPorts, send: () => Promise<unknown>): Promise<void> {
-  for (let left = 10; ; left--) {
-    try {
-      await send()
-      return
-    } catch (error) {
-      const isInProgress = error instanceof Failure && error.kind === 'idempotency_in_progress'
-      if (!isInProgress || left === 0) throw error
-      await pause(250)
-    }
+async function ended(ports: RelayPorts, send: () => Promise<unknown>, left = 10): Promise<void> {
+  try {
+    await send()
+  } catch (error) {
+    const isInProgress = error instanceof Failure && error.kind === 'idempotency_in_progress'
+    if (!isInProgress || left === 0) throw error
+    await ports.pause(250)
+    await ended(ports, send, left - 1)
   }
 }
 

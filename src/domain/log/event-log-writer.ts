@@ -1,4 +1,3 @@
-import type { FailureKind } from '../ground/failures.ts'
 import { guardDecision, mayBeSent, type RequestContext, type RequestEnd } from '../request/request-context.ts'
 import type { RequestEnded, RequestListener } from '../request/request-ended.ts'
 import type { EventLog } from '../request/request-trace.ts'
@@ -17,18 +16,14 @@ function isSaved(context: RequestContext): context is SavedRequest {
   return context.operation !== undefined && context.app !== undefined
 }
 
-const ownMessages: ReadonlySet<FailureKind | undefined> = new Set([
-  'validation_error',
-  'body_too_large',
-  // Of a relay, whose caller is known without its proof.
-  'unauthorized',
-])
+/** `unauthorized` is of a relay, whose caller is known without its proof. */
+const ownKinds = new Set<string | undefined>(['validation_error', 'body_too_large', 'unauthorized'])
 
 /** Only messages that name otpost's own fields are stored, since others may contain caller data. */
 function endOf({ status, failure, error, durationMs, context }: RequestEnded): RequestEnd {
   const { channel, replayOf } = context
   const kind = failure?.kind
-  const isOurs = ownMessages.has(kind) || (kind === 'missing_variable' && channel === 'SMS')
+  const isOurs = ownKinds.has(kind) || (kind === 'missing_variable' && channel === 'SMS')
   return {
     status,
     error: error ?? null,

@@ -34,16 +34,12 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
         pageContext,
         { title: 'Relays', section: null, parent: { title: 'Apps', href: '/admin/apps' } },
         <>
-          {added?.secret !== undefined && (
+          {added && !added.secret && <Notice tone="good">{added.title}</Notice>}
+          {added?.secret && (
             <ShownOnce title={added.title} thing="secret" text={added.secret}>
               Enter it with the URL in the identity system{added.user && `, with the user ${added.user}`}. If
               you lose it, remove the relay and add it again.
             </ShownOnce>
-          )}
-          {added && added.secret === undefined && (
-            <Notice tone="good">
-              {added.title} Its calls must be signed with the secret that you entered.
-            </Notice>
           )}
           <Card
             title="Relays"

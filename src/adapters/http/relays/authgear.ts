@@ -1,7 +1,6 @@
 import type { FailureKind } from '../../../domain/ground/failures.ts'
 import { partOf, type RelayKind, textOr, verified } from './kind.ts'
 
-/** Its user sees a sentence for each. */
 const codes: Readonly<Partial<Record<FailureKind, string>>> = {
   rate_limited: 'rate_limited',
   unauthorized: 'authentication_failed',

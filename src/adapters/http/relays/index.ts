@@ -96,7 +96,7 @@ export function relayRoutes({ httpRequests, answers, portsOf, received }: Mounti
       const { status, headers: given, envelope } = answers.failed(context, error)
       const { failure, attempts, country } = context
       const own = failure && called?.kind.failed?.({ ...called, failure, status, path, attempts, country })
-      // Without a relay, it is not known whether the caller repeats a request at once that has a Retry-After.
+      // A caller that is not known may repeat a request with Retry-After at once.
       if (!own) return answers.of(context, envelope, { headers: called && given })
       // Retry-After is for callers that see a 429.
       const headers = { ...(own.status === status && given), ...own.headers }

@@ -7,16 +7,13 @@ export const supabase: RelayKind = {
   proof: 'standard-webhooks',
   waitsMs: 3500,
   routes: { '': { read, done: sent }, '/verified': verified },
-  // It repeats a 429 or 503 at once, and gives the code and the message of a hook's own error to the application.
+  // It repeats a 429 or 503 at once, and gives the code and the message of a hook's own error to the application, whose client
+  // library shows no message of 502 and 503. Its own providers fail with 422.
   failed: ({ failure: { message, kind }, status }) => {
     const isUnknown = kind === 'unauthorized' || kind === 'route_not_found'
-    return { status: isUnknown ? status : 200, body: { error: { http_code: shown(status), message } } }
+    const code = status === 502 ? 422 : status === 503 ? 500 : status
+    return { status: isUnknown ? status : 200, body: { error: { http_code: code, message } } }
   },
-}
-
-/** As those of its own providers. Its client library shows no message of 502 and 503. */
-function shown(status: number): number {
-  return status === 502 ? 422 : status === 503 ? 500 : status
 }
 
 function read({ body }: RelayCall): readonly RelayedCode[] {
