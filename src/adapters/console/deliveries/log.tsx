@@ -128,7 +128,7 @@ function logPage(
           </LinkButton>
         </p>
       )}
-      <div class="live" data-live="log" data-now={pageContext.now}>
+      <div class="stack" data-live="log" data-now={pageContext.now}>
         {total && <Total list={list} filters={filters} total={total} />}
         <Table
           caption={`${list === 'calls' ? 'API calls' : 'Deliveries'}, latest first`}

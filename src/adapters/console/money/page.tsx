@@ -328,21 +328,15 @@ function Days({ model: { spending, span } }: { model: MoneyModel }) {
           : totals.map(({ micros, currency }) => sumOf(micros, currency)).join(' and ')}
       </p>
       {days.length > 1 && totals.length > 0 && (
-        <>
-          <ChartFigure id="cost" caption="Cost of SMS by day" data={data} />
-          <details id="table-cost">
-            <summary>Show as a table</summary>
-            <Table
-              caption="Cost of SMS by day"
-              figures
-              columns={['Day', ...lines.map(({ label }) => end(label))]}
-              rows={days
-                .toReversed()
-                .map((at) => [dayOf(at), ...lines.map(({ label }) => sumOf(microsOf(at, label), label))])}
-              empty=""
-            />
-          </details>
-        </>
+        <ChartFigure
+          id="cost"
+          caption="Cost of SMS by day"
+          data={data}
+          columns={['Day', ...lines.map(({ label }) => end(label))]}
+          rows={days
+            .toReversed()
+            .map((at) => [dayOf(at), ...lines.map(({ label }) => sumOf(microsOf(at, label), label))])}
+        />
       )}
     </Card>
   )

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentProps } from 'preact'
 import { count } from '../../../domain/ground/format.ts'
 import { dayMs, hourMs } from '../../../domain/ground/time.ts'
 import type { History } from '../../../domain/health/history.ts'
@@ -58,27 +58,24 @@ export function Chart({ id, title, statistics, history, lines }: ChartProps) {
   }
   return (
     <Card title={title} hint={stepHint(statistics)}>
-      <ChartFigure id={id} caption={`${title} ${periodWords[period]}`} data={data} before={before?.words} />
-      <details id={`table-${id}`}>
-        <summary>Show as a table</summary>
-        <Table
-          caption={`${title} ${periodWords[period]}`}
-          columns={['From (UTC)', ...lines.map(([label]) => end(label))]}
-          rows={rows.map((row) => [
-            <ExactTime at={row[0]?.at ?? 0} toMinute />,
-            ...lines.map(([, , figure, of]) => (
-              <Count
-                value={row.reduce((sum, point) => sum + of(point), 0)}
-                of={figure}
-                where={{ since: row[0]?.at, until: (row.at(-1)?.at ?? 0) + stepMs }}
-              />
-            )),
-          ])}
-          keys={rows.map((row) => String(row[0]?.at))}
-          figures
-          empty=""
-        />
-      </details>
+      <ChartFigure
+        id={id}
+        caption={`${title} ${periodWords[period]}`}
+        data={data}
+        before={before?.words}
+        columns={['From (UTC)', ...lines.map(([label]) => end(label))]}
+        rows={rows.map((row) => [
+          <ExactTime at={row[0]?.at ?? 0} toMinute />,
+          ...lines.map(([, , figure, of]) => (
+            <Count
+              value={row.reduce((sum, point) => sum + of(point), 0)}
+              of={figure}
+              where={{ since: row[0]?.at, until: (row.at(-1)?.at ?? 0) + stepMs }}
+            />
+          )),
+        ])}
+        keys={rows.map((row) => String(row[0]?.at))}
+      />
     </Card>
   )
 }
@@ -100,16 +97,15 @@ interface ChartData {
   readonly before?: readonly number[] | undefined
 }
 
-interface ChartFigureProps {
+interface ChartFigureProps extends Omit<ComponentProps<typeof Table>, 'empty' | 'figures'> {
   readonly id: string
-  readonly caption: string
   readonly data: ChartData
   /** The words of `data.before`. */
   readonly before?: string | undefined
 }
 
-/** Without script it is a legend with sums. Below it is a table with the same figures. */
-export function ChartFigure({ id, caption, data, before }: ChartFigureProps) {
+/** A chart, which without script is a legend with sums, and a table with the same figures. */
+export function ChartFigure({ id, data, before, ...table }: ChartFigureProps) {
   const all =
     before && data.before ? [{ label: before, kind: 'before', values: data.before, sum: undefined }] : []
   const sumOf = (values: readonly number[]) => count(values.reduce((sum, value) => sum + value, 0))
@@ -118,21 +114,27 @@ export function ChartFigure({ id, caption, data, before }: ChartFigureProps) {
   )
   const tops = axisTops([...counts, data.before ?? []], failures.flat())
   return (
-    <figure id={`chart-${id}`} data-chart={JSON.stringify({ ...data, tops })}>
-      <figcaption class="sr-only">{caption}. The table below has the same figures.</figcaption>
-      <ul class="legend">
-        {[...data.lines, ...all].map(({ label, kind, values, sum = sumOf(values) }) => (
-          <li key={label} class={kind}>
-            {label}{' '}
-            <span class="num" data-legend={sum}>
-              {sum}
-            </span>
-          </li>
-        ))}
-        <li class="at" data-legend-at aria-hidden="true" />
-      </ul>
-      <div class="plot" data-plot aria-hidden="true" />
-    </figure>
+    <>
+      <figure id={`chart-${id}`} data-chart={JSON.stringify({ ...data, tops })}>
+        <figcaption class="sr-only">{table.caption}. The table below has the same figures.</figcaption>
+        <ul class="legend">
+          {[...data.lines, ...all].map(({ label, kind, values, sum = sumOf(values) }) => (
+            <li key={label} class={kind}>
+              {label}{' '}
+              <span class="num" data-legend={sum}>
+                {sum}
+              </span>
+            </li>
+          ))}
+          <li class="at" data-legend-at aria-hidden="true" />
+        </ul>
+        <div class="plot" data-plot aria-hidden="true" />
+      </figure>
+      <details id={`table-${id}`}>
+        <summary>Show as a table</summary>
+        <Table {...table} figures empty="" />
+      </details>
+    </>
   )
 }
 

@@ -93,7 +93,7 @@ function OverviewLive({ now, ...model }: OverviewModel & { now: number }) {
   const isPast = statistics.until < now
   const lastHour = spanOf({ from: now - hourMs, until: now })
   return (
-    <div class="live" data-live="overview" data-now={now}>
+    <div class="stack" data-live="overview" data-now={now}>
       {isPast ? <Meanwhile found={found} /> : <WhatGoesOn facts={facts} found={found} now={now} />}
       {steps && <FirstDay steps={steps} />}
       <div class="columns">
