@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { MinuteOfAttempts } from '../../src/domain/health/conditions.ts'
+import { budgetTitle, type MinuteOfAttempts } from '../../src/domain/health/conditions.ts'
 import { firstDay, isFirstDay } from '../../src/domain/health/first-day.ts'
 import {
   adviceOf,
@@ -305,4 +305,13 @@ test('the steps of the first day follow from what is stored, and go away', () =>
   expect(isFirstDay(false, [])).toBe(true)
   expect(isFirstDay(true, [])).toBe(false)
   expect(isFirstDay(false, [{ about: 'first day', at: now, by: 'ana' }])).toBe(false)
+})
+
+test.each([
+  ['server', undefined, "The server's budget"],
+  ['app:shop', undefined, 'The budget of app shop'],
+  ['country:*', 'GB', 'The budget of United Kingdom'],
+  ['country:*', 'ZZ', 'The budget of numbers of no country'],
+])('the budget %s of %p in a sentence', (scope, country, words) => {
+  expect(budgetTitle({ scope, of: 'all', country })).toBe(words)
 })

@@ -4,6 +4,7 @@ import { type Advice, see } from '../ground/advice.ts'
 import { type Alert, budgetKind } from '../ground/alert.ts'
 import { bytesWords, capitalized, count, utc, withoutPoint } from '../ground/format.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
+import { unknownCountry } from '../guard/thresholds.ts'
 import type { CallFilter } from '../log/log-search.ts'
 import type { StatKey } from '../log/stats.ts'
 import { formatMicros, sumWords } from '../money/amounts.ts'
@@ -145,7 +146,9 @@ export function budgetCondition(
 export function budgetTitle({ scope, of, country }: Pick<BudgetName, 'scope' | 'of' | 'country'>): string {
   const [kind = '', name = ''] = scope.split(':')
   const place = country ?? (kind === 'country' && scope !== anyCountry ? name : undefined)
-  const whose = place === undefined ? `${kind} ${name}` : countryName(place)
+  const placed = (country: string) =>
+    country === unknownCountry ? 'numbers of no country' : countryName(country)
+  const whose = place === undefined ? `${kind} ${name}` : placed(place)
   const title = kind === 'server' ? "The server's budget" : `The budget of ${whose}`
   return of === 'all' ? title : `${title} for ${of}`
 }
