@@ -16,16 +16,14 @@ const folder = temporaryFolder()
 const ending = new AsyncDisposableStack()
 let server: TestServer
 /** The same, at a time when all codes have expired. */
-let later: TestServer
 let token = ''
 /** Of a relay with the same name, which was removed. */
 let expiredToken = ''
 
 beforeAll(async () => {
   ending.defer(() => folder.remove())
-  const env = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` }
   const command = async (...args: string[]) => {
-    const { code, stdout, stderr } = await otpost(args, env)
+    const { code, stdout, stderr } = await otpost(args, env())
     expect([code, stderr]).toEqual([0, expect.any(String)])
     return /^secret: (.*)$/m.exec(stdout)?.[1] ?? ''
   }
@@ -36,15 +34,12 @@ beforeAll(async () => {
   expiredToken = await command('relay', 'add', 'otp', '--kind', 'camara', '--brand', 'acme')
   await command('relay', 'remove', 'otp')
   token = await command('relay', 'add', 'otp', '--kind', 'camara', '--brand', 'acme')
-  server = await startServer(env)
+  server = await startServer(env())
   ending.defer(async () => void (await server.stop()))
-  later = await startServer(
-    { ...env, CLOCK_AHEAD_MS: '301000' },
-    join(import.meta.dir, 'postgres/other-clock.ts'),
-  )
-  ending.defer(async () => void (await later.stop()))
 })
 afterAll(() => ending.disposeAsync())
+
+const env = () => ({ DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` })
 
 /** The operator blocks this range. */
 const landlines = '+4420'
@@ -93,8 +88,19 @@ class Call {
     this.body = { ...this.body, [name]: value }
   }
 
-  send(): Promise<Answer> {
-    return post(this.operation, this.body, this.headers, this.isLater ? later : server)
+  async send(): Promise<Answer> {
+    const { operation, body, headers } = this
+    if (!this.isLater) return post(operation, body, headers, server)
+    // It ends at once, since its cleanup deletes what is not expired for the others.
+    const later = await startServer(
+      { ...env(), CLOCK_AHEAD_MS: '301000' },
+      join(import.meta.dir, 'postgres/other-clock.ts'),
+    )
+    try {
+      return await post(operation, body, headers, later)
+    } finally {
+      await later.stop()
+    }
   }
 }
 
