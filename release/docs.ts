@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Argument, Command, Option } from 'commander'
 import { sectionOf } from '../src/adapters/console/components.tsx'
 import { shippedFiles } from '../src/adapters/sms/file/shipped/index.ts'
-import { exitStatuses } from '../src/commands/common.ts'
+import { exitStatuses, several } from '../src/commands/common.ts'
 import { createProgram } from '../src/commands/program.ts'
 import { allSettings } from '../src/config/all-settings.ts'
 import type { Setting } from '../src/config/setting.ts'
@@ -89,25 +89,51 @@ function grouped(count: number): string {
 }
 
 export function commandsPage(program: Command): string {
+  const top = visibleCommands(program)
+  const shared = sharedIn(top)
   return page(
     '# Commands',
     generated,
-    'For operators. This page lists every command of `otpost` with its arguments, options and exit statuses, and the form of the [console](console.md) that changes the same. The option `--help` of a command prints the same.',
-    'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Every command reads the same [settings](settings.md) as the server: give it the same `DATABASE_URL` and `SECRET_KEY`. A running server uses a change from its next request on; with PostgreSQL, other nodes use it within 10 ms.',
-    'Options that accept several values can be repeated or comma-separated. `app revoke`, `forget`, `guard block` and `restore` ask for a confirmation at a terminal, unless `--yes` is given; `guard block` asks only about a prefix that covers a whole country. In scripts they do not ask, except that such a `guard block` requires `--yes`.',
+    'For operators. This page lists every command of `otpost`. The option `--help` of a command prints the same.',
+    'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Give each command the [settings](settings.md) of the server. A running server uses a change from its next request on; other nodes on PostgreSQL use it within 10 ms.',
+    [
+      '- "Several": repeat the option, or separate the values by commas.',
+      '- "Console": the page of the [console](console.md) that changes the same, and whether it asks for a confirmation. Without another role, an operator may do it.',
+      '- "Audit": the entries that the change has in the [audit log](events.md#audit-log).',
+      '- `app revoke`, `forget`, `guard block` (of a whole country) and `restore` ask for a confirmation at a terminal. In a script, such a `guard block` requires `--yes`.',
+    ].join('\n'),
     '## Global options',
-    parameters(program),
+    visibleOptions(program).map(described).join('\n'),
     '## Exit statuses',
     table(
       ['status', 'meaning'],
       Object.values(exitStatuses).map(({ code, meaning }) => [String(code), meaning]),
     ),
-    ...program
-      .createHelp()
-      .visibleCommands(program)
-      .filter((command) => command.name() !== 'help')
-      .flatMap((command) => commandSection(command, '##')),
+    '## Options of several commands',
+    'A command with "Also" has these arguments and options with this meaning.',
+    [...shared.values()].join('\n'),
+    ...top.flatMap((command) => commandSection(command, '##', shared)),
   )
+}
+
+function visibleCommands(command: Command): readonly Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => each.name() !== 'help')
+}
+
+/** The line of each argument and option that several commands have alike, by its name. */
+function sharedIn(commands: readonly Command[]): ReadonlyMap<string, string> {
+  const lines = Map.groupBy(allOf(commands).flatMap(parametersOf).map(described), (line) => line)
+  const shared = [...lines]
+    .filter(([, { length }]) => length > 1)
+    .sort(([, one], [, other]) => one.length - other.length)
+  return new Map(shared.map(([line]) => [nameIn(line), line] as const).toSorted())
+}
+
+function allOf(commands: readonly Command[]): readonly Command[] {
+  return commands.flatMap((command) => [command, ...allOf(visibleCommands(command))])
 }
 
 /** Of a command that changes what a form of the console changes alike. */
@@ -115,37 +141,32 @@ function actionWords(command: Command): readonly string[] {
   const action = actions.find(({ name }) => fullName(command) === `otpost ${name}`)
   if (!action) return []
   const { form, role, confirmation, audit } = action
-  const where = form
-    ? `${sectionOf((form.page ?? form.path).split('/')[0] ?? '')}, role ${role}`
-    : `role ${role}`
-  const asks = {
-    no: '',
-    yes: ', with a confirmation',
-    'for some values': ', with a confirmation for some values',
-  }
+  const place = form ? sectionOf((form.page ?? form.path).split('/')[0] ?? '') : 'none'
+  const asks = { no: '', yes: ', confirmed', 'for some values': ', confirmed for some values' }
+  const who = role === 'operator' ? '' : `, role ${role}`
   const entries = Object.keys(audit).map((key) => `\`${key}\``)
-  return [`Console: ${where}${asks[confirmation]}. Audit log: ${entries.join(', ')}.`]
+  return [`Console: ${place}${who}${asks[confirmation]}. Audit: ${entries.join(', ')}.`]
 }
 
-function commandSection(command: Command, heading: string): readonly string[] {
-  const subcommands = command
-    .createHelp()
-    .visibleCommands(command)
-    .filter((each) => each.name() !== 'help')
+function commandSection(
+  command: Command,
+  heading: string,
+  shared: ReadonlyMap<string, string>,
+): readonly string[] {
+  const subcommands = visibleCommands(command)
   const title = `${heading} ${fullName(command)}`
   if (subcommands.length > 0) {
     return [
       title,
       sentence(command.description()),
-      ...subcommands.flatMap((each) => commandSection(each, `${heading}#`)),
+      ...subcommands.flatMap((each) => commandSection(each, `${heading}#`, shared)),
     ]
   }
   return [
-    title,
-    ...(usage(command) === '' ? [] : [`\`${fullName(command)} ${usage(command)}\``]),
+    usage(command) === '' ? title : `${heading} \`${fullName(command)} ${usage(command)}\``,
     sentence(command.description()),
     ...actionWords(command),
-    ...(command.registeredArguments.length + command.options.length > 0 ? [parameters(command)] : []),
+    ...parameters(command, shared),
     ...(moreHelp(command) === '' ? [] : [fenced(moreHelp(command))]),
   ]
 }
@@ -170,25 +191,41 @@ function visibleOptions(command: Command): readonly Option[] {
   return command.options.filter(({ hidden }) => !hidden)
 }
 
-function parameters(command: Command): string {
+function parametersOf(command: Command): readonly (Argument | Option)[] {
+  return [...command.registeredArguments, ...visibleOptions(command)]
+}
+
+/** What no other command has alike, then the names of the others. */
+function parameters(command: Command, shared: ReadonlyMap<string, string>): readonly string[] {
+  const [own, also] = [new Set<string>(), new Set<string>()]
+  for (const line of parametersOf(command).map(described)) {
+    const name = nameIn(line)
+    if (shared.get(name) !== line) own.add(line)
+    // The heading has the arguments.
+    else if (name.startsWith('-')) also.add(name)
+  }
   return [
-    ...command.registeredArguments.map(
-      (argument) => `- \`<${argument.name()}>\`: ${sentence(argument.description)}${choicesOf(argument)}`,
-    ),
-    ...visibleOptions(command).map(
-      (option) =>
-        `- \`${option.flags}\`: ${sentence(option.description)}${choicesOf(option)}${defaultValueOf(option)}`,
-    ),
-  ].join('\n')
+    ...(own.size === 0 ? [] : [[...own].join('\n')]),
+    ...(also.size === 0 ? [] : [`Also: ${[...also].map((name) => `\`${name}\``).join(', ')}.`]),
+  ]
 }
 
-function choicesOf({ argChoices }: Argument | Option): string {
-  return argChoices === undefined ? '' : ` One of ${argChoices.map((choice) => `\`${choice}\``).join(', ')}.`
-}
-
-function defaultValueOf({ defaultValue }: Option): string {
+/** Its line in a list. */
+function described(parameter: Argument | Option): string {
+  const isOption = 'flags' in parameter
+  const name = isOption ? parameter.flags : `<${parameter.name()}>`
+  const { description, argChoices: choices, defaultValue } = parameter
   const isShown = ['string', 'number'].includes(typeof defaultValue) && defaultValue !== ''
-  return isShown ? ` Default: \`${defaultValue}\`.` : ''
+  return [
+    `- \`${name}\`: ${sentence(description.replace(`; ${several}`, ' (several)'))}`,
+    ...(choices ? [`Values: ${choices.map((choice) => `\`${choice}\``).join(', ')}.`] : []),
+    ...(isOption && isShown ? [`Default: \`${defaultValue}\`.`] : []),
+  ].join(' ')
+}
+
+/** The name of an argument or option in its line, without that of the value. */
+function nameIn(line: string): string {
+  return line.match(/^- `([^ `]+)/)?.[1] ?? line
 }
 
 /** The text that the command adds to its help. */

@@ -52,7 +52,7 @@ export function adminCommands(program: Command, env: Env): void {
   groupCommand(program, operatorGroup)
     .command('list')
     .description('list the accounts')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ sessions }) => {
         printListing(options.json, await sessions.accounts(), accountListing)
@@ -61,13 +61,13 @@ export function adminCommands(program: Command, env: Env): void {
   program
     .command('audit')
     .description('list the audit log: who changed what, and when; oldest first')
-    .option('--since <when>', 'only later entries: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--since <when>', 'only later: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
     .addOption(new Option('--group <group>', 'only actions of this group').choices(Object.keys(auditGroups)))
-    .option('--by <name>', 'only of this e-mail address, console session or user of commands')
-    .option('--target <target>', 'only of this target, as the list has it')
+    .option('--by <name>', 'only by this person, session or user')
+    .option('--target <target>', 'only of this target')
     .option('--without-sign-ins', 'leave out sign-ins')
-    .option('--limit <count>', 'the maximum number of entries, the latest ones', wholeNumber, 100)
-    .option('--json', 'print a JSON array')
+    .option('--limit <count>', 'only the latest rows', wholeNumber, 100)
+    .option('--json', 'print JSON')
     .action((options: AuditOptions) =>
       withContext(env, async ({ audit, requests, now }) => {
         const since = options.since === undefined ? {} : { since: instant(options.since, now()) }

@@ -12,8 +12,8 @@ import { type Env, isoTime, print, printTable, withContext } from './common.ts'
 export function appCommands(program: Command, env: Env): void {
   groupCommand(program, appGroup)
     .command('list')
-    .description('list the apps with their scope and their API keys, and when each key was last used')
-    .option('--json', 'print a JSON array')
+    .description('list the apps with their scope and keys')
+    .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ apps, policy, events }) => {
         const { scopes, webhooks } = await policy.rows()

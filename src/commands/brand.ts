@@ -7,7 +7,7 @@ export function brandCommands(program: Command, env: Env): void {
   groupCommand(program, brandGroup)
     .command('list')
     .description('list the brands')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ brands }) =>
         printTable(options.json, (await brands.list()).map(brandRow), [

@@ -16,16 +16,14 @@ import { parseDuration } from '../domain/ground/time.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */
 export const exitStatuses = {
-  ok: { code: 0, meaning: 'The command succeeded. For `otpost serve`: it stopped after SIGTERM or SIGINT.' },
+  ok: { code: 0, meaning: 'The command succeeded, or the server stopped after SIGTERM or SIGINT.' },
   failed: {
     code: 1,
-    meaning:
-      'The command failed or was rejected; the message on standard error says why. For `otpost doctor`: at least one check failed. For `otpost health`: the server is not ready. For `otpost text lint`: a text has an error.',
+    meaning: 'The command failed or was rejected; standard error says why.',
   },
   usage: {
     code: 2,
-    meaning:
-      'The command or an option is unknown, an argument is missing, or an argument or option has a wrong value. For `otpost guard block` with a prefix that covers a whole country, without a terminal: `--yes` is missing.',
+    meaning: 'The command, an argument or an option is unknown, missing or wrong.',
   },
   config: { code: 78, meaning: 'A setting is wrong or missing; the message names each one.' },
 } as const

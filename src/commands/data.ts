@@ -14,14 +14,9 @@ export function careCommands(program: Command, env: Env): void {
     })
   program
     .command('restore')
-    .description(
-      'replace the SQLite database with a backup, except live codes and console sessions; stop the server first',
-    )
+    .description('replace the SQLite database with a backup; stop the server first')
     .argument('<file>', 'the backup file')
-    .option(
-      '--force',
-      'also replace a damaged database, although otpost cannot check whether a process uses it',
-    )
+    .option('--force', 'also replace a damaged database')
     .addOption(confirmOption())
     .addOption(dryRunOption())
     .action(async (file: string, options: RestoreCommandOptions) => {
@@ -30,9 +25,7 @@ export function careCommands(program: Command, env: Env): void {
     })
   program
     .command('forget')
-    .description(
-      'erase a phone number or an e-mail address from the event log and all other records while servers run',
-    )
+    .description('erase a recipient from all records while servers run')
     .argument('<recipient>', 'a phone number or an e-mail address')
     .addOption(confirmOption())
     .addOption(dryRunOption())
@@ -44,7 +37,7 @@ export function careCommands(program: Command, env: Env): void {
     .command('doctor')
     .description('check settings, files, database, clock and providers; sends and changes nothing')
     .option('--full', 'also check every page and index of the database, which is slow')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action(async (options: { full?: true; json?: true }) => {
       const { runDoctor } = await import('./doctor.ts')
       process.exitCode = await runDoctor(program, env, {

@@ -19,7 +19,7 @@ export function destinationCommands(program: Command, env: Env): void {
   destination
     .command('list')
     .description('list the rules, including those of SMS_COUNTRIES')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ policy }) => {
         const { readDestinationConfig } = await import('../config/destinations.ts')
@@ -35,9 +35,7 @@ export function destinationCommands(program: Command, env: Env): void {
     )
   destination
     .command('check')
-    .description(
-      'print what the rules and the prefixes of the guard decide about a phone number; exits with status 0 for a blocked number too',
-    )
+    .description('print what the rules and the guard decide about a phone number')
     .argument('<number>', 'a phone number as in API requests')
     .option('--brand <slug>', 'with the rules of this brand')
     .option('--json', 'print JSON')

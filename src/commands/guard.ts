@@ -12,7 +12,7 @@ export function guardCommands(program: Command, env: Env): void {
   groupCommand(program, guardGroup)
     .command('status')
     .description(
-      'print pumped countries with their prefixes and apps, blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
+      'print pumped countries, blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
     )
     .option('--json', 'print JSON')
     .addHelpText(

@@ -70,28 +70,24 @@ interface OutboxOptions {
 export function messageCommands(program: Command, env: Env): void {
   const deliveries = program
     .command('deliveries')
-    .description(
-      'list the delivery log: each attempt with its provider, outcome and delivery report; oldest first',
-    )
-    .option('--request <id>', 'only attempts of this request')
-  logOptions(deliveries, 'attempts')
+    .description('list the delivery log, oldest first: each attempt with its outcome')
+    .option('--request <id>', 'only of this request')
+  logOptions(deliveries)
     .addOption(
-      new Option('--status <status...>', `only attempts with one of these statuses; ${several}`)
+      new Option('--status <status...>', `only with these statuses; ${several}`)
         .choices(statusKeys.map(wordOf))
         .argParser(listOf(statusKeys.map(wordOf))),
     )
     .option('--template <key>', 'only messages of this template')
-    .option('--lang <tag>', 'only texts in this language, such as hi; not texts of the caller')
+    .option('--lang <tag>', 'only texts in this language, such as hi')
     .addOption(
       new Option('--error <class>', 'only failures with this cause').choices(Object.keys(errorClasses)),
     )
     .action((options: DeliveryOptions) => printDeliveries(env, options))
   const requests = program
     .command('requests')
-    .description(
-      'list the API calls of apps with their result and its reason, also those that were rejected or rate-limited; oldest first',
-    )
-  logOptions(requests, 'calls')
+    .description('list the API calls with their results, oldest first')
+  logOptions(requests)
     .addOption(new Option('--call <call>', 'only calls of this kind').choices(Object.keys(calls)))
     .addOption(
       new Option('--result <result>', 'only calls with this result').choices(Object.keys(callResults)),
@@ -99,15 +95,13 @@ export function messageCommands(program: Command, env: Env): void {
     .action((options: CallOptions) => printCalls(env, options))
   program
     .command('explain')
-    .description(
-      'print the trace of one request: checks, limits, providers, delivery reports, and what to do',
-    )
+    .description('print the trace of one request, and what to do')
     .argument('<requestId>', 'the requestId of the answer, or its X-Request-Id header')
     .option('--json', 'print JSON')
     .action((id: string, options: { json?: true }) => printTrace(program, env, id, options))
   program
     .command('callbacks')
-    .description('print the status callback URLs that you enter in the panels of providers')
+    .description('print the status callback URLs for providers')
     .action(() => printCallbackUrls(env))
   // The previous name.
   program.command('receipts', { hidden: true }).action(() => printCallbackUrls(env))
@@ -115,7 +109,7 @@ export function messageCommands(program: Command, env: Env): void {
   program
     .command('outbox')
     .description('print the messages in the outbox as JSON lines, oldest first')
-    .option('--to <recipient>', 'only messages to this phone number or e-mail address')
+    .option('--to <recipient>', 'only to this phone number or e-mail address')
     .option(
       '--wait <seconds>',
       'wait for the first message; exits with status 1 if none arrives',
@@ -124,19 +118,18 @@ export function messageCommands(program: Command, env: Env): void {
     .action((options: OutboxOptions) => printOutbox(env, options))
 }
 
-function logOptions(command: Command, rows: 'attempts' | 'calls'): Command {
-  const of = rows === 'attempts' ? 'of' : 'with an attempt of'
+function logOptions(command: Command): Command {
   return command
-    .option('--to <recipient>', `only ${rows} to this phone number or e-mail address`)
-    .option('--provider <name>', `only ${rows} ${of} this provider`)
-    .option('--app <appId>', `only ${rows} of this app`)
-    .option('--brand <slug>', `only ${rows} of this brand`)
+    .option('--to <recipient>', 'only to this phone number or e-mail address')
+    .option('--provider <name>', 'only with an attempt of this provider')
+    .option('--app <appId>', 'only of this app')
+    .option('--brand <slug>', 'only of this brand')
     .addOption(new Option('--channel <channel>', 'only SMS, or only e-mail').choices(['SMS', 'EMAIL']))
     .option('--country <code>', 'only SMS to this country, such as GB')
-    .option('--since <when>', `only later ${rows}: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z`)
-    .option('--until <when>', `only earlier ${rows}, in the same form`)
-    .option('--limit <count>', `the maximum number of ${rows}, the latest ones`, wholeNumber, 100)
-    .option('--json', 'print a JSON array')
+    .option('--since <when>', 'only later: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--until <when>', 'only earlier, in the same form')
+    .option('--limit <count>', 'only the latest rows', wholeNumber, 100)
+    .option('--json', 'print JSON')
 }
 
 async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {

@@ -11,7 +11,7 @@ export function moneyCommands(program: Command, env: Env): void {
   groupCommand(program, budgetGroup)
     .command('list')
     .description('list the budgets, with what was spent and what remains')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withContext(env, async ({ policy, budgets, alerts, now: clock }) => {
         const now = clock()

@@ -8,8 +8,8 @@ export function moveCommands(program: Command, env: Env): void {
     .description('copy all data from an SQLite file to an empty PostgreSQL database; stop the server first')
     .requiredOption('--from <url>', 'the SQLite file, such as file:data/otpost.db')
     .option('--to <url>', 'the empty PostgreSQL database, instead of DATABASE_URL')
-    .option('--keep', 'do not rename the SQLite file; otherwise its name gets the suffix .moved-TIME')
-    .option('--force', 'also copy if SECRET_KEY may differ from the secret key of the SQLite file')
+    .option('--keep', 'do not rename the SQLite file to .moved-TIME')
+    .option('--force', 'also copy if SECRET_KEY may differ')
     .action(async (options: MoveOptions) => {
       const { runMove } = await import('./move-data.ts')
       await runMove(env, options)

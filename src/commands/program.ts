@@ -32,14 +32,14 @@ const ownSettings: readonly string[] = ['demo', 'sandbox', 'completion', 'help']
 export function createProgram(env: NodeJS.ProcessEnv): Command {
   const program = new Command('otpost')
     .description('Send and verify codes, and send notifications, by SMS and e-mail.')
-    .option('-V, --version', 'print the version of otpost, its commit and its Bun version')
+    .option('-V, --version', 'print the versions of otpost and Bun, and the commit')
     .on('option:version', () => {
       print(versionLine())
       throw new CommanderError(exit.ok, 'otpost.version', '')
     })
     .option(
       '--env-file <file>',
-      'read settings from a file, instead of OTPOST_ENV_FILE or /etc/otpost/otpost.env; environment variables take precedence',
+      'read settings from a file; environment variables take precedence',
       (file) => {
         readEnvFile(file, env)
         return file

@@ -12,8 +12,8 @@ export function providerCommands(program: Command, env: Env): void {
   const provider = groupCommand(program, providerGroup)
   provider
     .command('list')
-    .description('list the providers of SMS: built in, shipped as files, and the files of PROVIDER_FILES')
-    .option('--json', 'print a JSON array')
+    .description('list the providers of SMS, also those of files')
+    .option('--json', 'print JSON')
     .action(async ({ json }: { json?: true }) => {
       const { catalogOf } = await import('../config/providers.ts')
       const rows = catalogOf(env)

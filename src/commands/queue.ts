@@ -7,9 +7,9 @@ import { complain, type Env, printListing, withContext } from './common.ts'
 export function queueCommands(program: Command, env: Env): void {
   groupCommand(program, queueGroup)
     .command('list')
-    .description('list jobs that are queued, in flight, or can be retried; oldest request first')
+    .description('list jobs that wait, are in flight, or can be retried')
     .option('--app <appId>', 'only jobs of this app')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { app?: string; json?: true }) =>
       withContext(env, async (context, { database }) => {
         const rows = await listJobs(context, { appId: options.app })

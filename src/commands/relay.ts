@@ -8,7 +8,7 @@ export function relayCommands(program: Command, env: Env): void {
   groupCommand(program, relayGroup)
     .command('list')
     .description('list the relays with their URLs')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ policy }) => {
         const { relays } = await policy.rows()

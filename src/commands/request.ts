@@ -12,7 +12,7 @@ export function requestCommands(program: Command, env: Env): void {
     .command('list')
     .description('list the integration requests, oldest first')
     .option('--pending', 'only requests without a decision')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { pending?: true; json?: true }) =>
       withContext(env, async ({ requests }) => {
         const all = [...(await requests.list())].reverse().map(requestRow)

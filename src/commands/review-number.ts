@@ -8,7 +8,7 @@ export function reviewNumberCommands(program: Command, env: Env): void {
   groupCommand(program, reviewNumberGroup)
     .command('list')
     .description('list the review numbers')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ policy, now }) => {
         const active = activeReviewNumbers((await policy.rows()).reviewNumbers, now())

@@ -48,14 +48,8 @@ export function sandboxCommands(program: Command, env: Env): void {
       'start a server for tests, with a free port, a database in memory and messages in the outbox',
     )
     .option('--brand <slug>', `a brand to create; ${several} (default: acme)`, collectBrand)
-    .option(
-      '--webhook <url>',
-      'the URL that receives the events of the app; https, or http to a loopback host',
-    )
-    .option(
-      '--until-stdin-closes',
-      'also stop when standard input closes, for example when the parent process exits',
-    )
+    .option('--webhook <url>', 'the URL that receives the events of the app')
+    .option('--until-stdin-closes', 'also stop when standard input closes')
     .addOption(portOption())
     .addHelpText('after', help)
     .action(async ({ brand = ['acme'], webhook: webhookUrl, untilStdinCloses, port }: SandboxOptions) => {

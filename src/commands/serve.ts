@@ -14,7 +14,7 @@ import { complain, type Env, exit, print, withContext } from './common.ts'
 export function serveCommands(program: Command, env: Env): void {
   program
     .command('serve')
-    .description('migrate the database and start the server; on SIGTERM it finishes open requests and stops')
+    .description('migrate the database and start the server')
     .addOption(portOption())
     .action(async (options: PortOptions) => {
       const { readConfig } = await parts()
@@ -26,9 +26,7 @@ export function serveCommands(program: Command, env: Env): void {
     })
   program
     .command('demo')
-    .description(
-      'start a demo server on 127.0.0.1:3000 with a brand, an app and the outbox, and its own database data/demo.db',
-    )
+    .description('start a demo server on 127.0.0.1:3000 with its own database data/demo.db')
     .addOption(portOption())
     .action(async (options: PortOptions) => {
       const { readConfig, demoEnv, prepareDemo, showDemo } = await parts()
@@ -43,7 +41,7 @@ export function serveCommands(program: Command, env: Env): void {
     .addOption(
       new Option(
         '--distribute <engine>',
-        'also distribute large tables over the workers of Citus; stop all servers first',
+        'also distribute large tables (Citus); stop all servers first',
       ).choices(['citus']),
     )
     .action((options: { distribute?: 'citus' }) =>

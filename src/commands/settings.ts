@@ -5,7 +5,7 @@ import { type Env, printTable } from './common.ts'
 export function settingsCommands(program: Command, env: Env): void {
   program
     .command('settings')
-    .description('list the settings in effect, and where each one comes from; secrets are masked')
+    .description('list the settings in effect and their sources; secrets are masked')
     .option('--json', 'print a JSON array; the value of a secret is null')
     .action(async ({ json }: { json?: true }) => {
       const { readConfig } = await import('../config/config.ts')

@@ -9,18 +9,12 @@ export const draftMeaning = 'with the draft, in place of the published text'
 export function testCommands(program: Command, env: Env): void {
   program
     .command('test-send')
-    .description('send a test message to a recipient, through the providers of the settings')
+    .description('send a test message')
     .argument('<recipient>', 'a phone number as in API requests, or an e-mail address')
-    .option(
-      '--provider <name>',
-      'call this provider and no other, also while its circuit is open; the default is the route of a message of an app',
-    )
-    .option(
-      '--brand <slug>',
-      'the brandId; its name is in the message, and its destination rules and budget apply',
-    )
-    .option('--template <key>', 'a template of the brand; the default is a text that says that it is a test')
-    .option('--lang <tag>', "the language of the template (BCP 47); the default is the brand's language")
+    .option('--provider <name>', 'call only this provider, also while its circuit is open')
+    .option('--brand <slug>', 'the brand whose name, destination rules and budget apply')
+    .option('--template <key>', 'a template of the brand; the default says that it is a test')
+    .option('--lang <tag>', "the language of the text; the default is the brand's")
     .option('--value <name=value>', valueMeaning, listOfPairs)
     .option('--draft', draftMeaning)
     .addHelpText(

@@ -29,7 +29,7 @@ import { complain, type Env, exit, fileText, listOfPairs, print, printTable, wit
 import { draftMeaning, valueMeaning, valuesIn } from './test-send.ts'
 
 const slugMeaning = 'the brandId'
-const keyMeaning = 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY'
+const keyMeaning = 'the template, such as LOGIN_OTP'
 
 export function textCommands(program: Command, env: Env): void {
   const text = groupCommand(program, textGroup)
@@ -37,11 +37,8 @@ export function textCommands(program: Command, env: Env): void {
     .command('list')
     .description("list a brand's own texts")
     .argument('<slug>', slugMeaning)
-    .option(
-      '--drafts',
-      'list the drafts instead; VERSION is that of the published text that a draft replaces',
-    )
-    .option('--json', 'print a JSON array')
+    .option('--drafts', 'list the drafts instead')
+    .option('--json', 'print JSON')
     .action((slug: string, { json, drafts }: { json?: true; drafts?: true }) =>
       withContext(env, async ({ brands }) => {
         const rows = await textRows(brands, slug, drafts)
@@ -59,7 +56,7 @@ export function textCommands(program: Command, env: Env): void {
         }
       }),
     )
-  targeted(text, 'preview', 'print a message with sample values, as a request in the language gets it')
+  targeted(text, 'preview', 'print a message with sample values')
     .option('--value <name=value>', valueMeaning, listOfPairs)
     .option('--draft', draftMeaning)
     .action((slug: string, key: string, { lang, email, value, draft }: PreviewOptions) =>
@@ -80,25 +77,17 @@ export function textCommands(program: Command, env: Env): void {
 function dltCommands(text: Command, program: Command, env: Env): void {
   text
     .command('lint')
-    .description(
-      "check SMS texts against what India's DLT portals and carriers refuse; exits with status 1 if a text has an error",
-    )
+    .description('check SMS texts against the DLT rules of India; exits with status 1 after an error')
     .argument('<slug>', slugMeaning)
-    .argument(
-      '[key]',
-      'the template; by default all texts of the brand and, with DLT, the built-in texts that it uses',
-    )
+    .argument('[key]', 'the template; by default all texts that the brand uses')
     .option('--lang <tag>', 'the language of the text; by default all')
-    .option(
-      '--registered <file>',
-      'compare the text with the text as the portal has it, in UTF-8; - for standard input',
-    )
+    .option('--registered <file>', 'compare with the text of the portal; - for standard input')
     .option(
       '--variable-length <n>',
-      'the greatest length of a value that the carriers accept, 30 to 40; the default is that of the registration, else 30',
+      'the greatest length of a value, 30 to 40; the default is that of the registration, else 30',
       variableLength,
     )
-    .option('--json', 'print the findings as a JSON array')
+    .option('--json', 'print JSON')
     .action((slug: string, key: string | undefined, options: LintOptions) =>
       withContext(env, async ({ brands }) => {
         const brand = await requiredBrand(brands, slug)
@@ -134,10 +123,10 @@ function dltCommands(text: Command, program: Command, env: Env): void {
     )
   text
     .command('export')
-    .description('print an SMS text as a DLT portal takes it, with a tag for each variable')
+    .description('print an SMS text with the tags of a DLT portal')
     .argument('<slug>', slugMeaning)
     .argument('<key>', 'the template')
-    .option('--lang <tag>', "the language of the text; the default is the brand's language")
+    .option('--lang <tag>', "the language of the text; the default is the brand's")
     .action((slug: string, key: string, { lang }: { lang?: string }) =>
       withContext(env, async ({ brands }) => {
         const settings = await textSettings(env)
@@ -240,7 +229,7 @@ function targeted(text: Command, name: string, description: string): Command {
     .description(description)
     .argument('<slug>', slugMeaning)
     .argument('<key>', keyMeaning)
-    .option('--lang <tag>', "the language of the text (BCP 47); the default is the brand's language")
+    .option('--lang <tag>', "the language of the text; the default is the brand's")
     .option('--email', 'the e-mail of a code, instead of the SMS')
 }
 

@@ -30,7 +30,7 @@ const emailField = field(text, {
   inputType: 'email',
 })
 
-const roleWords = `the role: ${roles.join(', ')}`
+const roleWords = 'the role'
 
 /** As accounts have it. */
 function emailOf({ contacts }: AccountActionPorts, asGiven: string): string {
@@ -40,7 +40,7 @@ function emailOf({ contacts }: AccountActionPorts, asGiven: string): string {
 export const operatorInvite = action(operatorGroup, 'invite', {
   role: 'owner',
   isSensitive: true,
-  does: `create an account, and print the link with which the person sets it up, within ${invitationMs / hourMs} hours`,
+  does: `create an account, and print the link that sets it up within ${invitationMs / hourMs} hours`,
   fields: {
     email: emailField,
     role: field(oneOf('role', roles), { label: 'Role', as: '--role <role>', help: roleWords, hint: '' }),
@@ -69,7 +69,7 @@ const operatorRole = action(operatorGroup, 'role', {
 export const operatorReset = action(operatorGroup, 'reset', {
   role: 'owner',
   isSensitive: true,
-  does: 'remove the password, the app and the passkeys, and print a link to set them up again',
+  does: 'remove the password and second factors, and print a link that sets them up again',
   fields: { email: emailField },
   audit: { 'operator.reset': 'Sign-in reset' },
   form: { path: 'operators/reset' },

@@ -311,7 +311,7 @@ export function scopeRow(scope: AppScope) {
 export const appIssue = action(appGroup, 'issue', {
   role: 'operator',
   isSensitive: true,
-  does: 'create an app and print its API key; otpost stores only the hash of the key',
+  does: 'create an app and print its API key once',
   note: 'Without options, an app may use every brand and both operations. An app whose keys are all revoked keeps its\nearlier scope, as far as no option changes it.',
   fields: {
     appId: field(text, {
@@ -335,7 +335,7 @@ export const appIssue = action(appGroup, 'issue', {
 export const appSet = action(appGroup, 'set', {
   role: 'operator',
   isSensitive: true,
-  does: 'change what an app may do: its brands, operations and limits; also for an app in APP_CREDENTIALS',
+  does: 'change the brands, operations and limits of an app, also of one in APP_CREDENTIALS',
   fields: { appId: appField, ...scopeFields },
   audit: { 'app.changed': 'App changed' },
   form: { path: 'apps/scope', page: 'apps/app?app={appId}', isPartial: true },
@@ -352,7 +352,7 @@ export const appSet = action(appGroup, 'set', {
 export const appRotate = action(appGroup, 'rotate', {
   role: 'operator',
   isSensitive: true,
-  does: 'create a second API key for an app and print it; the first key works until you revoke it',
+  does: 'create and print a second API key; the first works until you revoke it',
   fields: { appId: appField },
   audit: { 'app.rotated': 'Key rotated' },
   form: { path: 'apps/rotate', page: 'apps/app?app={appId}' },
@@ -369,7 +369,7 @@ export const appRevokeKey = action(appGroup, 'revoke-key', {
     key: field(text, {
       label: 'Key',
       as: '<last4>',
-      help: 'the last four characters of the key, as the list of apps has them',
+      help: 'the last four characters of the key',
     }),
   },
   audit: { 'app.key-revoked': 'Key revoked' },

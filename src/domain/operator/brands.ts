@@ -173,14 +173,14 @@ const brandFields = {
   domain: removable(text, {
     label: 'Domain',
     as: '--domain <host>',
-    help: 'the web site on which browsers fill in the code; OTP messages end with a line for it (WebOTP)',
+    help: 'the web site on which browsers fill in the code (WebOTP)',
     off: 'remove that web site',
     placeholder: 'shop.example.com',
   }),
   androidHash: removable(text, {
     label: 'Android app hash',
     as: '--android-hash <hash>',
-    help: 'the app hash with which Android finds the SMS of its app (SMS Retriever)',
+    help: 'the app hash of SMS Retriever',
     off: 'remove the app hash',
     placeholder: 'FA+9qCX9VSu',
     max: 11,
@@ -188,7 +188,7 @@ const brandFields = {
   lang: changed((tag) => tag || freshBrand('').lang, {
     label: 'Language',
     as: '--lang <tag>',
-    help: 'the language of its texts (BCP 47), such as hi; a new brand has en',
+    help: 'the language of its texts, such as hi; a new brand has en',
     hint: 'Of messages whose request has no `lang`: a BCP 47 tag, such as hi or pt-BR.',
     placeholder: 'en',
     max: 64,
@@ -227,7 +227,7 @@ const brandFields = {
   dltEnabled: toggle({
     label: 'Use the registered-template route',
     as: '--dlt',
-    help: 'use the registered-template (DLT) route to Indian numbers, depending on OTP_SMS_MODE',
+    help: 'use the registered-template (DLT) route to Indian numbers',
     hint: 'Requires `OTP_SMS_MODE` template or hybrid. Enter the template IDs on the page of each text.',
     off: 'use the direct route only',
     fold: registeredFold,
@@ -235,7 +235,7 @@ const brandFields = {
   entityId: removable(text, {
     label: 'Entity ID',
     as: '--entity <id>',
-    help: 'the principal entity id for the registered-template route (India: DLT)',
+    help: 'the principal entity id (DLT)',
     off: 'remove the principal entity id',
     max: 64,
     fold: registeredFold,
@@ -243,7 +243,7 @@ const brandFields = {
   dltAllowList: changeList(texts, {
     label: 'Registered URLs and phone numbers',
     as: '--dlt-allow <list>',
-    help: 'the URLs and phone numbers that the principal entity has registered (DLT), or "" for none',
+    help: 'the URLs and phone numbers that the entity has registered, or "" for none',
     hint: 'One per line. Registered texts may contain only these (DLT allow-list).',
     rows: 3,
     fold: registeredFold,
@@ -253,7 +253,7 @@ const brandFields = {
 export const brandPut = action(brandGroup, 'put', {
   role: 'operator',
   isSensitive: false,
-  does: 'create a brand, or change the given properties of an existing brand; a new brand is active unless --status is given',
+  does: 'create a brand (active unless --status is given), or change these properties',
   fields: {
     slug: field(nameKey, {
       label: 'Slug',
@@ -302,7 +302,7 @@ const templateFields = {
   ids: changeList(texts, {
     label: 'Template IDs',
     as: '--id <id>',
-    help: 'the id of the registered template; PROVIDER=ID for the id at one provider',
+    help: 'the registered id; PROVIDER=ID for that of one provider',
     hint: 'One per line: the ID for all providers without their own, and PROVIDER=ID for each other.',
     rows: 3,
   }),
@@ -314,7 +314,7 @@ const templateFields = {
   maxLength: removable(Number, {
     label: 'Greatest length of a value',
     as: '--max-length <characters>',
-    help: 'the greatest length of a value in the registered text, 30 to 40; a registration without it has 30',
+    help: 'the greatest length of a value, 30 (without it) to 40',
     hint: 'Characters of a variable, 30 to 40.',
     placeholder: '30',
     max: 2,
@@ -324,14 +324,14 @@ const templateFields = {
 export const brandTemplate = action(brandGroup, 'template', {
   role: 'operator',
   isSensitive: false,
-  does: 'store the ids under which a template is registered with carriers and providers',
+  does: 'store the ids of a registered template',
   fields: {
     slug: field(nameKey, { label: 'Brand', help: 'the brandId' }),
     key: field(text, { label: 'Template', help: 'the template: a built-in one, or one of the brand' }),
     lang: optional((tag) => canonicalTag(tag) ?? tag, {
       label: 'Language',
       as: '--lang <tag>',
-      help: 'the registration of the text in this language; default: the language of the brand',
+      help: "the language of the text; the default is the brand's",
     }),
     ...templateFields,
     remove: flag({ label: 'Remove', as: '--remove', help: 'remove the registration' }),

@@ -70,7 +70,7 @@ export const destinationGroup: Group = {
 
 const ruleField = field(text, {
   label: 'Rule',
-  help: 'a country such as GB, a prefix such as +4479, or * for all other numbers',
+  help: 'a country (GB), a prefix (+4479), or * for all others',
   hint: 'A country such as `GB`, a prefix such as `+4479`, or `*` for all other numbers.',
   placeholder: '+4479',
 })
@@ -91,7 +91,7 @@ export const destinationSet = action(destinationGroup, 'set', {
       } satisfies Record<DestinationAction, string>),
       {
         label: 'Action',
-        help: 'what otpost does with SMS to these numbers: send them, reject them with 400 validation_error, or send them and record what block would reject (monitor)',
+        help: 'what otpost does with SMS to these numbers; monitor only records what block would reject',
         hint: '',
       },
     ),
@@ -122,7 +122,7 @@ export const destinationSet = action(destinationGroup, 'set', {
       {
         label: 'Route',
         as: '--route <route>',
-        help: 'the route of codes and templates: plain (direct) or template (registered, DLT)',
+        help: 'the route of codes and templates',
         hint: '',
         none: 'default',
       },
@@ -130,7 +130,7 @@ export const destinationSet = action(destinationGroup, 'set', {
     isGroup: flag({
       label: 'With its territories',
       as: '--group',
-      help: 'also for the territories in its numbering plan: GB with GG, JE and IM',
+      help: 'also for the territories in its numbering plan',
       hint: 'For GB: also Guernsey, Jersey and the Isle of Man.',
     }),
   },
@@ -216,7 +216,7 @@ export const destinationRemove = action(destinationGroup, 'remove', {
     isGroup: flag({
       label: 'With its territories',
       as: '--group',
-      help: 'also the rules of the territories in its numbering plan',
+      help: 'also for the territories in its numbering plan',
     }),
   },
   audit: { 'destination.removed': 'Destination rule removed' },

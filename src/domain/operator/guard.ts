@@ -46,7 +46,7 @@ export async function storeFirstMode({ policy, now, actor }: PolicyPorts, first:
 export const guardModeSet = action(guardGroup, 'mode', {
   role: 'operator',
   isSensitive: ({ mode }) => mode !== 'deny',
-  does: 'change what the guard does with codes that it finds too many; a running server does it from its next request on',
+  does: 'change the mode of the guard',
   fields: {
     mode: field(
       oneOf('mode', {
@@ -59,7 +59,7 @@ export const guardModeSet = action(guardGroup, 'mode', {
     duration: optional((text) => durationIn(text, 1), {
       label: 'For',
       as: '--for <duration>',
-      help: 'how long, such as 30m, 12h or 7d; at most 366d. Then the mode that was set without --for applies again',
+      help: 'how long, such as 30m, 12h or 7d; at most 366d. Then the previous mode applies again',
       hint: 'Such as `30m`, `12h` or `7d`. Then the former mode applies again. Empty: without an end.',
     }),
   },
@@ -92,7 +92,7 @@ function modeEntry({ mode, until }: ModeInForce): string {
 
 const prefixField = field(prefixDigits, {
   label: 'Prefix',
-  help: 'the first 1 to 15 digits of the numbers, with the country code, such as +3712000',
+  help: 'the first digits with the country code, such as +3712000',
   hint: 'The first 1 to 15 digits of the numbers, with the country code.',
   placeholder: '+3712000',
 })
@@ -119,7 +119,7 @@ function prefixAction(verb: PrefixAction, does: string) {
       duration: field((text) => durationIn(text, 1), {
         label: 'For',
         as: '--for <duration>',
-        help: 'how long, such as 30m, 12h or 7d; at most 366d. Numbers of a longer prefix with its own entry follow that entry',
+        help: 'how long, such as 30m, 12h or 7d; at most 366d',
         hint: 'Such as `30m`, `12h` or `7d`, at most `366d`. Empty: 12 h for block, 24 h for allow.',
         byDefault: isBlock ? '12h' : '24h',
       }),

@@ -25,7 +25,7 @@ const keptMs = 90 * dayMs
 export const incidentAcknowledge = action(incidentGroup, 'acknowledge', {
   role: 'operator',
   isSensitive: false,
-  does: 'note that you know of an incident; the overview then lists it after the others, until it ends',
+  does: 'note that you know of an incident',
   fields: {
     about: field(aboutIn, {
       label: 'Incident',
@@ -60,21 +60,21 @@ export const incidentSet = action(incidentGroup, 'set', {
     failedPercent: field(wholeNumber('share of failed messages', 1, 100), {
       label: 'Failed messages (%)',
       as: '--failed <percent>',
-      help: 'the share of messages of a few minutes that fail, in percent',
+      help: 'the share of messages that fail',
       hint: 'Of the messages of a few minutes.',
       byDefault: String(defaultThresholds.failedPercent),
     }),
     unverifiedPercent: field(wholeNumber('share of unverified codes', 1, 100), {
       label: 'Unverified codes (%)',
       as: '--unverified <percent>',
-      help: 'the share of the codes of an hour that are not verified, in percent; 100: not one is verified',
+      help: 'the share of the codes of an hour that are not verified',
       hint: 'Of the codes of an hour. 100: none is verified.',
       byDefault: String(defaultThresholds.unverifiedPercent),
     }),
     silentMinutes: field(wholeNumber('minutes of silence', 0, 60), {
       label: 'Silence (minutes)',
       as: '--silent <minutes>',
-      help: 'the time without calls at an hour that usually has them, in minutes; 0: never',
+      help: 'the minutes without calls at a usual hour; 0: never',
       hint: 'Without calls, at an hour that usually has them. 0: never.',
       byDefault: String(defaultThresholds.silentMinutes),
     }),

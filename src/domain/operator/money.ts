@@ -67,7 +67,7 @@ export const budgetSet = action(budgetGroup, 'set', {
     alertAt: list(percentagesIn, {
       label: 'Alerts',
       as: '--alert <percentages>',
-      help: 'the percentages of the amount that send an alert; "" for none',
+      help: 'the percentages that send an alert; "" for none',
       hint: 'Percentages of the amount, separated by commas. Empty for none.',
       byDefault: '80,100',
     }),
@@ -122,7 +122,7 @@ function budgetDetails({ period, amountMicros, currency, alertAt, stops }: Budge
 export const budgetLift = action(budgetGroup, 'lift', {
   role: 'operator',
   isSensitive: true,
-  does: 'do not reject messages because of a budget for a time; they are still counted',
+  does: 'reject no messages because of a budget for a time',
   fields: {
     scope: scopeField,
     of: ofField,
@@ -326,7 +326,7 @@ export const priceGroup: Group = {
 export const priceImport = action(priceGroup, 'import', {
   role: 'operator',
   isSensitive: true,
-  does: 'store the prices of a CSV file, unless a line of it is wrong',
+  does: 'store the prices of a CSV file',
   note: 'It replaces all prices of the providers that the file names. Rows without a provider are one group.',
   fields: {
     prices: field(text, {

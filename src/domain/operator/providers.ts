@@ -23,7 +23,7 @@ const nameField = field(text, {
 const providerPause = action(providerGroup, 'pause', {
   role: 'operator',
   isSensitive: false,
-  does: 'send no SMS by a provider for a time; SMS for which no other provider is left fail',
+  does: 'send no SMS by a provider for a time',
   note: 'The command reads SMS_PLAIN, SMS_TEMPLATE and OTP_SMS_MODE, so run it with the settings of the server.',
   fields: {
     name: nameField,

@@ -37,7 +37,7 @@ export const queueRetry = action(queueGroup, 'retry', {
     unknown: flag({
       label: 'Also unknown results',
       as: '--include-unknown',
-      help: 'also jobs with an unknown result: their recipients may get the message twice',
+      help: 'also jobs with an unknown result, whose recipients may get two messages',
     }),
   },
   audit: { 'queue.retried': 'Queued messages retried' },

@@ -44,7 +44,7 @@ export const relayAdd = action(relayGroup, 'add', {
     kind: field(oneOf('kind', relayKinds), {
       label: 'Kind',
       as: '--kind <kind>',
-      help: `the identity system: ${Object.keys(relayKinds).join(', ')}`,
+      help: 'the identity system',
       hint: '`docs/relays` has a page for each, with what to enter there.',
     }),
     brand: field(text, {
@@ -55,13 +55,13 @@ export const relayAdd = action(relayGroup, 'add', {
     app: optional(text, {
       label: 'App',
       as: '--app <appid>',
-      help: 'the appId whose limit, budget and scope apply; without it, the relay has GLOBAL_LIMIT_PER_MINUTE calls a minute',
+      help: 'the app whose limits, budget and scope apply',
       none: 'none',
     }),
     secret: optional(secretIn, {
       label: 'Secret of the identity system',
       as: '--secret-file <file>',
-      help: 'the file with the key that the identity system made (zitadel, authgear); without it, otpost makes a secret',
+      help: 'the key that the identity system made (zitadel, authgear)',
       hint: 'Only if the identity system creates the key, as ZITADEL and Authgear do. If empty, otpost makes a secret.',
       isFile: true,
       max: 512,
@@ -69,7 +69,7 @@ export const relayAdd = action(relayGroup, 'add', {
     minutes: field(wholeNumber('minutes', 1, longestMinutes), {
       label: 'Minutes',
       as: '--minutes <n>',
-      help: `how long the codes of the identity system live, for the text; 1 to ${longestMinutes}`,
+      help: `the lifetime of its codes, for the text; 1 to ${longestMinutes}`,
       byDefault: '5',
     }),
   },
@@ -119,7 +119,7 @@ export const relayAdd = action(relayGroup, 'add', {
 export const relayRemove = action(relayGroup, 'remove', {
   role: 'operator',
   isSensitive: false,
-  does: 'remove a relay; the identity system can send no more codes by it',
+  does: 'remove a relay',
   fields: { name: field(text, { label: 'Name', help: 'the name of the relay' }) },
   audit: { 'relay.removed': 'Relay removed' },
   form: { path: 'relays/remove' },

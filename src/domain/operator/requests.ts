@@ -76,14 +76,14 @@ const mailFields = {
   subject: changed(text, {
     label: 'Subject',
     as: '--mail-subject <subject>',
-    help: 'the subject of the e-mail, instead of the default',
+    help: 'its subject, instead of the default',
     hint: '',
     isProse: true,
   }),
   text: changed(text, {
     label: 'Text',
     as: '--mail-file <file>',
-    help: 'the text of the e-mail, in UTF-8, instead of the default; - for standard input',
+    help: 'its text, instead of the default; - for standard input',
     hint: 'Plain text. Words such as `{{appId}}` and `{{brandId}}` are replaced with their values. Do not write the API key here.',
     isFile: true,
     isProse: true,
@@ -98,7 +98,7 @@ const choiceFields = {
   mail: toggle({
     label: 'E-mail',
     as: '--mail',
-    help: 'send the requester an e-mail; it never has the API key',
+    help: 'send the requester an e-mail, without the API key',
     hint: '',
     legend,
   }),
@@ -145,7 +145,7 @@ const limitWords = { hasNoOption: true, byDefault: '' } as const
 export const requestApprove = action(requestGroup, 'approve', {
   role: 'operator',
   isSensitive: true,
-  does: 'approve a request: create its app, and its brand unless it exists, and print the API key',
+  does: 'approve a request: create its app and brand, and print the API key',
   fields: {
     id: idField,
     appId: field(text, {
@@ -157,7 +157,7 @@ export const requestApprove = action(requestGroup, 'approve', {
     brandSlug: field(nameKey, {
       label: 'Brand slug',
       as: '--brand <slug>',
-      help: 'the brandId of the new brand, or of an existing brand',
+      help: 'the brandId of a new or existing brand',
       hint: 'The app sends it as `brandId`.',
     }),
     perMinute: field(text, {
@@ -230,7 +230,7 @@ export const requestReject = action(requestGroup, 'reject', {
     reason: field(text, {
       label: 'Reason',
       as: '--reason <text>',
-      help: 'the reason; otpost stores it and does not send it',
+      help: 'the reason; otpost does not send it',
       hint: '',
       byDefault: '',
       isProse: true,
@@ -267,7 +267,7 @@ export const requestReject = action(requestGroup, 'reject', {
 export const requestMail = action(requestGroup, 'mail', {
   role: 'operator',
   isSensitive: false,
-  does: 'send the requester an e-mail after the decision, also if one was sent before',
+  does: 'send the requester an e-mail after the decision',
   fields: {
     id: idField,
     ...mailFields,

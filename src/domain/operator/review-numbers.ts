@@ -136,7 +136,7 @@ const phoneWords = {
 export const reviewNumberAdd = action(reviewNumberGroup, 'add', {
   role: 'owner',
   isSensitive: true,
-  does: `create a review number and print its fixed code once. At most ${maxReviewNumbers} review numbers exist at a time`,
+  does: `create a review number (at most ${maxReviewNumbers}) and print its fixed code once`,
   fields: {
     phone: field(text, phoneWords),
     brand: field(text, {

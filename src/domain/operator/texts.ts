@@ -117,7 +117,7 @@ const targetFields = {
   lang: optional(text, {
     label: 'Language',
     as: '--lang <tag>',
-    help: "the language of the text (BCP 47); the default is the brand's language",
+    help: "the language of the text; the default is the brand's",
   }),
   email: flag({ label: 'E-mail', as: '--email', help: 'the e-mail of a code, instead of the SMS' }),
 }
@@ -133,7 +133,7 @@ const isOfCode = ({ key }: TargetInput) => isOtpKey(key)
 const variablesWords = {
   label: 'Variables',
   as: '--var <name:type:max>',
-  help: 'a variable of a new template: its type is text, number, date, datetime or url; max is the greatest length, or the greatest number; replaces all earlier variables',
+  help: 'a variable of a new template, such as guest:text:30; replaces all earlier variables',
 }
 
 export const textSet = action(textGroup, 'set', {
@@ -147,7 +147,7 @@ docs/texts.md has an example of each.`,
     ...targetFields,
     key: field(text, {
       label: 'Key',
-      help: 'a template, such as LOGIN_OTP, or the key of a new template, such as TABLE_READY',
+      help: 'the template, such as LOGIN_OTP',
     }),
     text: field(text, {
       label: 'Text',
@@ -164,13 +164,13 @@ docs/texts.md has an example of each.`,
     html: removable(text, {
       label: 'HTML',
       as: '--html <file>',
-      help: 'the HTML of the e-mail, in UTF-8; by default, otpost builds it from the text',
+      help: 'the HTML of the e-mail; by default, otpost builds it',
       isFile: true,
     }),
     draft: flag({
       label: 'Draft',
       as: '--draft',
-      help: 'store a draft beside the published text; text publish sends it',
+      help: 'store a draft; text publish sends it',
     }),
     ...seen('version', 'the version that it replaces; 0: none'),
     ...seen('updatedAt', 'when that version was stored'),

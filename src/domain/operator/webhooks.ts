@@ -46,14 +46,14 @@ const appField = field(text, { label: 'App', help: 'the appId' })
 export const appWebhook = action(appGroup, 'webhook', {
   role: 'operator',
   isSensitive: true,
-  does: 'set where events of an app go, and print the secret that signs them; the previous secret signs them too for 24 hours',
+  does: 'set where events of an app go, and print the secret that signs them',
   note: 'otpost prints the secret only once. Events that wait go to the new URL. A webhook that otpost switched off is on again.',
   fields: {
     appId: appField,
     url: optional(text, {
       label: 'URL',
       as: '--url <url>',
-      help: 'the URL that receives the events; https, except for a loopback host in development',
+      help: 'the URL that receives the events',
       inputType: 'url',
       isRequiredInForm: true,
       hint: 'https, and a host with a public IP address. Without `NODE_ENV=production` also http to a loopback address.',
@@ -177,7 +177,7 @@ export const appWebhookResend = action(appGroup, 'webhook-resend', {
 export const appWebhookResendAll = action(appGroup, 'webhook-resend-all', {
   role: 'operator',
   isSensitive: false,
-  does: 'send all events of an app now whose latest try failed, also those that otpost gave up',
+  does: 'send all events of an app now whose latest try failed',
   fields: { appId: appField },
   audit: { 'app.events-sent': 'All failed events sent' },
   form: { path: 'apps/webhook/resend-all', page: 'apps/webhook?app={appId}' },
