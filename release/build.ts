@@ -64,6 +64,33 @@ async function build(name: TargetName | 'host', commit: string): Promise<string>
   return finished
 }
 
+/** What the binaries and the JavaScript of the npm package have in common. */
+function bundled(commit: string) {
+  return {
+    entrypoints: ['src/main.ts', ...threads].map((path) => join(root, path)),
+    root,
+    // Threads are found by file name beside their module, and all modules are in one folder.
+    naming: { entry: '[name].[ext]' },
+    target: 'bun',
+    // Not minified: Elysia reads the source of its handlers.
+    format: 'esm',
+    minify: false,
+    // Threads and rarely used parts load only the code that they need.
+    splitting: true,
+    define: {
+      OTPOST_COMMIT: JSON.stringify(commit),
+      'process.env.NODE_ENV': '"production"',
+      // pino uses it for transports; it would be the folder of the build machine.
+      __dirname: '"/"',
+    },
+  } satisfies Bun.BuildConfig
+}
+
+/** The program as JavaScript for Bun, without better-sqlite3. */
+export async function buildModules(outdir: string, commit = commitOf(root)): Promise<void> {
+  await Bun.build({ ...bundled(commit), outdir, external: ['better-sqlite3'] })
+}
+
 async function bundle(
   outfile: string,
   sqlite: string,
@@ -71,25 +98,11 @@ async function bundle(
   commit: string,
 ): Promise<void> {
   await Bun.build({
-    entrypoints: ['src/main.ts', ...threads].map((path) => join(root, path)),
-    root,
-    // Threads are found by file name beside their module, and all modules are in one folder.
-    naming: { entry: '[name].[ext]' },
-    target: 'bun',
-    // Bytecode halves the start-up time. Not minified: Elysia reads the source of its handlers.
-    format: 'esm',
+    ...bundled(commit),
+    // Bytecode halves the start-up time.
     bytecode: true,
-    minify: false,
-    // Threads and rarely used parts load only the code that they need.
-    splitting: true,
     // Stack traces in the log name the lines of the source.
     sourcemap: 'linked',
-    define: {
-      OTPOST_COMMIT: JSON.stringify(commit),
-      'process.env.NODE_ENV': '"production"',
-      // pino uses it for transports; it would be the folder of the build machine.
-      __dirname: '"/"',
-    },
     plugins: [sqliteOf(sqlite)],
     compile: {
       ...(bun ? { target: bun } : {}),

@@ -12,12 +12,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryOf, type TargetName, targets } from './build.ts'
+import { assembleChart } from './chart.ts'
+import { linuxTargets, packDeb, packRpm, writeCompletions } from './linux.ts'
 import { signatureProblem } from './macho.ts'
-import { assemblePackage } from './package.ts'
+import { packRelease } from './package.ts'
 import { makeSbom } from './sbom.ts'
 
-// Fills dist/release: an archive of each binary of `bun run build --all`, the npm package, the bill of
-// materials, and the checksums.
+// Fills dist/release: an archive of each binary of `bun run build --all`, the packages for npm, Debian and RPM, the Helm
+// chart, the bill of materials, and the checksums.
 
 const root = join(import.meta.dir, '..')
 
@@ -51,21 +53,24 @@ export function archiveOf(name: TargetName): string {
   return `otpost-${name}.${name === 'windows-x64' ? 'zip' : 'tar.gz'}`
 }
 
-/** The same binary gives the same bytes. Throws with the error of tar or zip. */
+/** The program, shell completion and the license. The same binary gives the same bytes. Throws with the error of tar or zip. */
 export function packBinary(name: TargetName, binary: string, archive: string): void {
   const isZip = archive.endsWith('.zip')
   const inside = isZip ? 'otpost.exe' : 'otpost'
   const folder = mkdtempSync(join(tmpdir(), `otpost-${name}-`))
   try {
-    const file = join(folder, inside)
-    copyFileSync(binary, file)
-    chmodSync(file, 0o755)
+    copyFileSync(binary, join(folder, inside))
+    chmodSync(join(folder, inside), 0o755)
+    copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+    if (!isZip) writeCompletions(join(folder, 'completions'))
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
     // The earliest time that zip supports.
-    utimesSync(file, 315_532_800, 315_532_800)
+    for (const file of files) utimesSync(join(folder, file), 315_532_800, 315_532_800)
     rmSync(archive, { force: true })
-    if (isZip) run(folder, ['zip', '-q', '-X', archive, inside])
+    if (isZip) run(folder, ['zip', '-q', '-X', archive, ...files])
     else {
-      const tar = ['tar', '--create', '--format=ustar', '--owner=0', '--group=0', '--numeric-owner', inside]
+      const owner = ['--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX', '--no-recursion']
+      const tar = ['tar', '--create', '--format=ustar', ...owner, ...files]
       run(folder, ['sh', '-c', '"$@" | gzip -n >"$0"', archive, ...tar])
     }
   } finally {
@@ -105,9 +110,14 @@ async function main(): Promise<void> {
   rmSync(releaseFolder, { recursive: true, force: true })
   mkdirSync(releaseFolder, { recursive: true })
   for (const name of names) packBinary(name, binaryOf(name), join(releaseFolder, archiveOf(name)))
-  const npm = join(root, 'dist/npm')
-  await assemblePackage(npm)
-  run(npm, ['npm', 'pack', '--silent', '--pack-destination', releaseFolder])
+  for (const name of linuxTargets) {
+    packDeb(name, binaryOf(name), join(releaseFolder, `otpost-${name}.deb`))
+    packRpm(name, binaryOf(name), join(releaseFolder, `otpost-${name}.rpm`))
+  }
+  await packRelease(Object.fromEntries(names.map((name) => [name, binaryOf(name)])), releaseFolder)
+  const chart = join(root, 'dist/chart')
+  assembleChart(chart)
+  run(chart, ['tar', '--create', '--gzip', '--file', join(releaseFolder, 'otpost-chart.tgz'), 'otpost'])
   await Bun.write(join(releaseFolder, 'otpost.cdx.json'), `${JSON.stringify(await makeSbom(), null, 2)}\n`)
   const checksums = await checksumsOf(releaseFolder)
   await Bun.write(join(releaseFolder, 'SHA256SUMS'), checksums)

@@ -1,35 +1,49 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import packageJson from '../package.json'
+import { buildModules, type TargetName, targets } from './build.ts'
 
-// Builds the npm package: the client, its functions for better-auth and its test helpers, as JavaScript with types, without the server.
+// Builds the npm packages. `otpost` has the client, its functions for better-auth and its test helpers, as JavaScript with types, and the
+// command `otpost`. The binary for each platform is a package that `otpost` names as an optional dependency.
 
 const root = join(import.meta.dir, '..')
+const { name, version, license } = packageJson
 
 const manifest = {
-  name: packageJson.name,
-  version: packageJson.version,
-  description: 'Client of otpost, a self-hosted service for verification codes and notifications.',
-  license: packageJson.license,
+  name,
+  version,
+  description: 'Client and server of otpost, a self-hosted service for verification codes and notifications.',
+  license,
   type: 'module',
+  bin: { otpost: 'bin/otpost.js' },
   exports: {
     './client': { types: './client.d.ts', default: './client.js' },
     './better-auth': { types: './better-auth.d.ts', default: './better-auth.js' },
     './testing': { types: './testing.d.ts', default: './testing.js' },
   },
-  files: ['*.js', '*.d.ts'],
+  files: ['*.js', '*.d.ts', 'bin', 'server'],
   sideEffects: false,
-  // Of `otpost/better-auth` alone.
-  peerDependencies: { 'better-auth': '^1.7.8' },
-  peerDependenciesMeta: { 'better-auth': { optional: true } },
+  peerDependencies: {
+    // Of `otpost/better-auth` alone.
+    'better-auth': '^1.7.8',
+    // Of the command `otpost`, where it runs with Bun.
+    'better-sqlite3': packageJson.dependencies['better-sqlite3'],
+  },
+  peerDependenciesMeta: { 'better-auth': { optional: true }, 'better-sqlite3': { optional: true } },
   // From 20.19, `require` loads ES modules.
   engines: { node: '>=20.19' },
 }
 
-/** Empties the folder first. Throws with the compiler's errors. */
-export async function assemblePackage(folder: string): Promise<void> {
+/**
+ * Empties the folder first. Throws with the compiler's errors.
+ * @param optionalDependencies packages with binaries: a release has them, a checkout does not
+ */
+export async function assemblePackage(
+  folder: string,
+  optionalDependencies: Readonly<Record<string, string>> = {},
+): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(join(folder, 'bin'), { recursive: true })
   const compiler = Bun.spawn(
     [
       process.execPath,
@@ -47,18 +61,66 @@ export async function assemblePackage(folder: string): Promise<void> {
     writeFileSync(path, readFileSync(path, 'utf8').replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'"))
   }
   copyFileSync(join(root, 'client/README.md'), join(folder, 'README.md'))
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  copyFileSync(join(root, 'release/npm/otpost.js'), join(folder, 'bin/otpost.js'))
+  await buildModules(join(folder, 'server'))
+  writeManifest(folder, { ...manifest, optionalDependencies })
+}
+
+/** The package of one binary, such as `@otpost/linux-x64`. Empties the folder first. */
+export function assembleBinary(target: TargetName, binary: string, folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const [system = '', cpu] = targets[target].sqlite.split('-')
+  const os = system.replace('musl', '')
+  const file = target === 'windows-x64' ? 'otpost.exe' : 'otpost'
+  copyFileSync(binary, join(folder, file))
+  chmodSync(join(folder, file), 0o755)
+  const libc = os === 'linux' ? { libc: [system === os ? 'glibc' : 'musl'] } : {}
+  const description = `The binary of otpost for ${target}.`
+  const machine = { os: [os], cpu: [cpu], ...libc, preferUnplugged: true }
+  writeManifest(folder, {
+    ...{ name: packageOf(target), version, description, license, ...machine, files: [file] },
+  })
+}
+
+export function packageOf(target: TargetName): string {
+  return `@${name}/${target}`
+}
+
+function writeManifest(folder: string, content: object): void {
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(content, null, 2)}\n`)
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+}
+
+/** All packages of a release, as files that `npm publish` takes. */
+export async function packRelease(
+  binaries: Readonly<Partial<Record<TargetName, string>>>,
+  folder: string,
+): Promise<void> {
+  const own = Object.keys(binaries) as TargetName[]
+  const place = join(folder, '.npm')
+  for (const target of own) {
+    assembleBinary(target, binaries[target] ?? '', place)
+    await pack(place, join(folder, `otpost-npm-${target}.tgz`))
+  }
+  await assemblePackage(place, Object.fromEntries(own.map((target) => [packageOf(target), version])))
+  await pack(place, join(folder, `otpost-npm.tgz`))
+  rmSync(place, { recursive: true })
 }
 
 /** The package as one file, which an application names in its package.json as `file:otpost.tgz`. */
 export async function packPackage(folder: string, file: string): Promise<void> {
   await assemblePackage(folder)
+  await pack(folder, file)
+}
+
+async function pack(folder: string, file: string): Promise<void> {
   const packer = Bun.spawn([process.execPath, 'pm', 'pack', '--quiet', '--filename', file], {
     cwd: folder,
     stdout: 'ignore',
     stderr: 'inherit',
   })
-  if ((await packer.exited) !== 0) throw new Error('the package cannot be packed')
+  if ((await packer.exited) !== 0) throw new Error(`${basename(file)} cannot be packed`)
 }
 
 if (import.meta.main) {

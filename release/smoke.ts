@@ -35,6 +35,7 @@ export async function smoke(command: readonly string[]): Promise<void> {
     const versionLine = await run('--version')
     if (!versionLine.includes(packageJson.version)) throw new Error(`--version said: ${versionLine}`)
     process.stdout.write(`${versionLine}\n`)
+    await run('migrate')
     await run('brand', 'put', 'acme', '--name', 'Acme')
     const credentials = { appId: 'shop', apiKey: await run('app', 'issue', 'shop'), brandId: 'acme' }
 

@@ -58,6 +58,8 @@ const programs: Readonly<Record<string, boolean>> = {
       pgbouncer: 'pgbouncer',
       bwrap: 'bubblewrap',
       'systemd-nspawn': 'systemd-container',
+      mmdebstrap: 'mmdebstrap',
+      rpmbuild: 'rpm',
       cc: 'gcc libc6-dev',
       curl: 'curl',
       git: 'git',
@@ -209,8 +211,10 @@ async function runSystemLane(): Promise<void> {
   const files = filesNamed('system').filter((file) => chosen.includes(partOf(file)))
   const onPostgres = chosen.includes('postgres') ? await filesOnPostgres() : []
 
-  if (chosen.includes('api'))
-    await run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', 'test/generators'])
+  const install = (folder: string) =>
+    run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', folder])
+  if (chosen.includes('api')) await install('test/generators')
+  if (chosen.includes('binary') || chosen.includes('deploy')) await install('test/deploy/tools')
   let { OTPOST_BINARY: binary = '' } = process.env
   if (binary === '') {
     binary = 'dist/otpost'

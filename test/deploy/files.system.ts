@@ -25,6 +25,7 @@ import {
   sorted,
   typeChecked,
 } from './manifests.ts'
+import { kubernetesTool, whyNoTool } from './tools.ts'
 
 // Checks the files in deploy/ with the linter of each format, and against the program that they run.
 
@@ -219,9 +220,9 @@ describe('the manifests of Kubernetes', () => {
     }
   })
 
-  const kubectl = Bun.which('kubectl')
+  const kubectl = kubernetesTool('kubectl', folder.path)
   test.skipIf(kubectl === null)(
-    `are merged by kubectl as by these tests${kubectl === null ? ' (kubectl is not installed)' : ''}`,
+    `are merged by kubectl as by these tests${kubectl === null ? ` (${whyNoTool})` : ''}`,
     () => {
       const { made, said } = kustomized(kubectl ?? '', 'litestream')
       expect(said).toBe('')

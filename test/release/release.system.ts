@@ -140,7 +140,7 @@ describe('an archive', () => {
   const tools = ['tar', 'gzip', 'zip', 'unzip', 'sha256sum'].filter((tool) => !Bun.which(tool))
 
   test.skipIf(tools.length > 0)(
-    'contains only the executable program, and is reproducible (needs tar, gzip, zip, unzip, sha256sum)',
+    'contains the executable program, completion and the license, and is reproducible (needs tar, gzip, zip, unzip, sha256sum)',
     async () => {
       const binary = join(folder.path, 'otpost-linux-x64')
       writeFileSync(binary, '#!/bin/sh\necho started\n')
@@ -156,8 +156,13 @@ describe('an archive', () => {
       expect(await make()).toBe(checksums)
       run('tar', '-xzf', join(made, names[0]))
       expect(run('./otpost')).toBe('started\n')
-      expect(run('tar', '-tzf', join(made, names[0]))).toBe('otpost\n')
-      expect(run('unzip', '-Z1', join(made, names[1]))).toBe('otpost.exe\n')
+      const completions = [
+        'completions/',
+        ...['_otpost', 'otpost', 'otpost.fish'].map((name) => `completions/${name}`),
+      ]
+      const inside = ['LICENSE', ...completions, 'otpost']
+      expect(run('tar', '-tzf', join(made, names[0])).trim().split('\n')).toEqual(inside)
+      expect(run('unzip', '-Z1', join(made, names[1]))).toBe('LICENSE\notpost.exe\n')
 
       writeFileSync(join(made, 'SHA256SUMS'), checksums)
       expect(run('sh', '-c', 'cd made && sha256sum --check --strict SHA256SUMS')).toBe(
