@@ -40,6 +40,7 @@ const testsOfStatements = [
   'test/http/rejections.test.ts',
   'test/http/destinations.test.ts',
   'test/http/review-numbers.test.ts',
+  'test/http/relay-codes.test.ts',
   'test/http/failover.test.ts',
   'test/http/guard.test.ts',
   'test/http/health.test.ts',

@@ -444,7 +444,7 @@ function MailReading({ mail, model }: { mail: NonNullable<DraftPreview['mail']>;
 function Findings({ list }: { list: DraftPreview['findings'] }) {
   if (list === null) return null
   return (
-    <section class="findings" aria-label="DLT checks">
+    <section class="dlt-checks" aria-label="DLT checks">
       <h3>DLT checks</h3>
       {list.length === 0 && (
         <p class="hint">No findings. Carriers compare the SMS with the registered text.</p>
