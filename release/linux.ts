@@ -64,6 +64,7 @@ function stage(binary: string, folder: string, zsh: string): void {
   )
   put('deploy/systemd/otpost.sysusers', 'usr/lib/sysusers.d/otpost.conf')
   put('deploy/systemd/otpost.env', 'usr/share/otpost/otpost.env')
+  put('deploy/systemd/tls.conf', 'usr/share/otpost/tls.conf')
   put('LICENSE', 'usr/share/doc/otpost/copyright')
   writeCompletions(join(folder, 'usr/share'), {
     bash: 'bash-completion/completions',

@@ -118,6 +118,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const longestMs = longestNotifyMs(config.providerTimeoutMs)
   const listener = createListener(http, httpRequests, { ...config, longestMs }, stopping)
   const cleanup = createExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
+  // Loaded on demand: ACME takes long to load.
+  const tls =
+    config.tls &&
+    (await import('./adapters/http/tls-listener.ts')).tlsListener(config.tls, listener, now, log)
   const parts: readonly Part[] = [
     { stop: () => tracing?.close() },
     { stop: () => context.close() },
@@ -129,10 +133,12 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     { stop: () => metrics?.stop() },
     { start: () => scraping.listener?.listen(config.reusePort), stop: () => scraping.listener?.stop() },
     { start: () => listener.start(), finish: () => listener.finish() },
+    { start: () => tls?.start(), finish: async () => tls?.stop() },
     { start: () => alerts.tick() },
     // It takes no job while requests end.
     { start: () => queue.tick(), finish: () => queue.stop() },
     everySecond([clockWatch, alerts, events, guard, notifyWatch, queue, live], stopping.signal),
+    everySecond(tls ? [tls] : [], stopping.signal),
     { start: () => cleanup.start() },
     { start: () => void context.noteSecret() },
   ]

@@ -59,6 +59,7 @@ const programs: Readonly<Record<string, boolean>> = {
       bwrap: 'bubblewrap',
       'systemd-nspawn': 'systemd-container',
       mmdebstrap: 'mmdebstrap',
+      pebble: 'pebble openssl',
       rpmbuild: 'rpm',
       cc: 'gcc libc6-dev',
       curl: 'curl',

@@ -16,9 +16,11 @@ export function serveCommands(program: Command, env: Env): void {
     .command('serve')
     .description('migrate the database and start the server')
     .addOption(portOption())
-    .action(async (options: PortOptions) => {
+    .option('--domain <name>', 'serve https for this host name, with a certificate by ACME; sets TLS_DOMAIN')
+    .action(async ({ domain, ...options }: PortOptions & { domain?: string }) => {
       const { readConfig } = await parts()
-      const own = withPort(env, options)
+      const plain = withPort(env, options)
+      const own = domain === undefined ? plain : withVariable(plain, 'TLS_DOMAIN', domain)
       await serve(readConfig(own), {
         env: own,
         warned: (app, config) => protectionWarnings(program, app, config),

@@ -11,12 +11,14 @@ import {
   retentionSettings,
   serverSettings,
   smsSpendSettings,
+  tlsSettings,
 } from './server-settings.ts'
 import type { Setting } from './setting.ts'
 
 /** In the order of the reference page. */
 export const allSettings: readonly Setting[] = [
   serverSettings,
+  tlsSettings,
   databaseSettings,
   credentialSettings,
   codeSettings,

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { mailAddress } from '../adapters/email/mail-address.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
+import { readTls } from '../adapters/http/tls-settings.ts'
 import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { ProviderFile } from '../adapters/sms/file/format.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
@@ -16,6 +17,7 @@ import {
   retentionSettings,
   serverSettings,
   smsSpendSettings,
+  tlsSettings,
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
@@ -38,12 +40,15 @@ export function readConfig(env: Env) {
   const publicUrl = readPublicUrl(settings)
   // `readUsualEnvFile` has read it already. This lists it with the other settings.
   settings.optional(serverSettings.OTPOST_ENV_FILE)
+  const store = readStoreSettings(settings)
+  const tls = readTls(settings, store.database.kind === 'sqlite' ? store.database.file : undefined)
   const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
   const config = {
     host,
     port,
     reusePort: settings.flag(serverSettings.REUSE_PORT),
-    ...readStoreSettings(settings),
+    tls,
+    ...store,
     smsMode,
     catalog,
     settingsOfFile: (file: ProviderFile) => settingsOfFile(env, file),
@@ -58,7 +63,7 @@ export function readConfig(env: Env) {
     ],
     outboxAccess: {
       token: outboxToken,
-      isOpen: outboxToken !== undefined || isLoopback(host),
+      isOpen: outboxToken !== undefined || (isLoopback(host) && !tls),
       publicUrl,
     },
     limits: {
@@ -208,7 +213,10 @@ function readAlerts(settings: Settings) {
 }
 
 function readPublicUrl(settings: Settings): string | undefined {
-  if (settings.optional(serverSettings.PUBLIC_URL) === undefined) return undefined
+  if (settings.optional(serverSettings.PUBLIC_URL) === undefined) {
+    const domain = settings.optional(tlsSettings.TLS_DOMAIN)
+    return domain && `https://${domain.trim()}`
+  }
   const url = settings.baseUrl(serverSettings.PUBLIC_URL)
   // Kannel replaces escapes that begin with %.
   if (url.includes('%')) settings.refuse('PUBLIC_URL', 'must not contain %')

@@ -61,6 +61,32 @@ export const serverSettings = declare('Server', {
   },
 })
 
+export const tlsSettings = declare('TLS without a proxy', {
+  TLS_DOMAIN: {
+    unset: 'unset: no certificate by ACME',
+    format: 'host name',
+    meaning:
+      'The host name under which clients reach this server. otpost gets a certificate for it by ACME, renews it, and serves https on `TLS_PORT`. `otpost serve --domain` sets it. It is the default of `PUBLIC_URL`. The certificate, its key and the ACME account are in the folder `….db.tls` beside the SQLite file, with mode 0600.',
+  },
+  TLS_CERT_FILE: {
+    unset: 'unset: no certificate of your own',
+    format: 'path',
+    meaning: 'A certificate chain (PEM) instead of ACME. otpost reads a changed file at once.',
+  },
+  TLS_KEY_FILE: { unset: 'unset', format: 'path', meaning: 'The private key (PEM) of the certificate.' },
+  TLS_PORT: { default: 443, ...port, meaning: 'The TCP port of https. `PORT` serves plain HTTP as before.' },
+  ACME_DIRECTORY_URL: {
+    default: 'https://acme-v02.api.letsencrypt.org/directory',
+    format: 'URL',
+    meaning: 'The ACME server. With `TLS_DOMAIN` you accept its terms of service.',
+  },
+  ACME_HTTP_PORT: {
+    default: 80,
+    ...port,
+    meaning: 'The TCP port for HTTP-01: the ACME server calls port 80 of `TLS_DOMAIN`. Other calls get 403.',
+  },
+})
+
 export const databaseSettings = declare('Database', {
   DATABASE_URL: {
     default: 'file:data/otpost.db',

@@ -168,7 +168,7 @@ describe.skipIf(!hasProgram || !Bun.which('npm'))('the npm package (needs npm an
   })
 })
 
-const tools = ['dpkg-deb', 'rpmbuild', 'rpm', 'mmdebstrap', 'systemd-nspawn'].filter(
+const tools = ['dpkg-deb', 'rpmbuild', 'rpm', 'mmdebstrap', 'systemd-nspawn', 'openssl'].filter(
   (name) => !Bun.which(name),
 )
 let machine = here('debian')
@@ -269,6 +269,9 @@ describe.skipIf(!hasProgram || tools.length > 0 || process.getuid?.() !== 0 || r
     test('for Debian: installed, upgraded, removed and purged', async () => {
       await succeeded(['cp', '-a', here('clean'), machine])
       cpSync(here('otpost.deb'), join(machine, 'root/otpost.deb'))
+      const files = ['-keyout', join(machine, 'root/key.pem'), '-out', join(machine, 'root/certificate.pem')]
+      const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '9']
+      await succeeded(['openssl', 'req', ...kind, '-subj', '/CN=otp.example.test', ...files])
       await install('dpkg', '--install', '/root/otpost.deb')
       expect(await booted(`systemctl is-enabled otpost\n${firstDay}`)).toEqual(['disabled', ...installed])
 
@@ -283,6 +286,14 @@ ready
 [ "$before" = "$(fact MainPID)" ] && echo same process
 grep -c OUTBOX_IN_PRODUCTION /etc/otpost/otpost.env
 code 12025550144
+install -D /usr/share/otpost/tls.conf /etc/systemd/system/otpost.service.d/tls.conf
+install -D -o otpost -m 600 /root/certificate.pem /root/key.pem -t /etc/otpost/tls
+printf 'TLS_CERT_FILE=/etc/otpost/tls/certificate.pem\\nTLS_KEY_FILE=/etc/otpost/tls/key.pem\\n' >>/etc/otpost/otpost.env
+systemctl daemon-reload
+systemctl restart otpost
+ready
+exec 4<>/dev/tcp/127.0.0.1/443 && echo port 443
+rm -r /etc/otpost/tls
 dpkg --remove otpost >/dev/null 2>/root/said || cat /root/said
 systemctl is-active otpost
 dpkg --purge otpost 2>&1 | grep kept
@@ -292,6 +303,7 @@ ls /usr/bin/otpost /etc/otpost /var/lib/otpost`)
         '1',
         'HTTP/1.1 200 OK',
         'HTTP/1.1 200 OK',
+        'port 443',
         'inactive',
         expect.stringContaining('/etc/otpost and /var/lib/otpost are kept'),
         expect.stringContaining('/usr/bin/otpost'),

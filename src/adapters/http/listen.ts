@@ -17,18 +17,26 @@ export function createListener(
   { host: hostname, port, reusePort, longestMs }: ListenSettings,
   stopping: AbortController,
 ) {
+  const listen = (address: { hostname: string; port: number; tls?: Bun.TLSOptions }) =>
+    http.listen({
+      ...address,
+      reusePort,
+      development: false,
+      idleTimeout: 30,
+      // Bun's limit would answer without a body; the body reader answers with an envelope.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    })
   return {
     /** @throws when the port is in use or not permitted */
     start(): void {
-      http.listen({
-        hostname,
-        port,
-        reusePort,
-        development: false,
-        idleTimeout: 30,
-        // Bun's limit would answer without a body; the body reader answers with an envelope.
-        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      })
+      listen({ hostname, port })
+    },
+    /** One more server with the same routes. Throws as `start` does. */
+    startTls(address: { hostname: string; port: number; tls: Bun.TLSOptions }) {
+      const { server } = http
+      const { server: added } = listen(address)
+      http.server = server
+      return added
     },
     get url(): URL {
       if (!http.server) throw new Error('the server did not start')

@@ -8,7 +8,7 @@ import { OperatorError } from '../../domain/ground/operator-error.ts'
  */
 export function portError(
   error: unknown,
-  prefix: '' | 'METRICS_',
+  prefix: '' | 'METRICS_' | 'TLS_' | 'ACME_HTTP_',
   { host, port }: { readonly host: string; readonly port: number },
   mayShare = true,
 ): unknown {
@@ -26,7 +26,7 @@ export function portError(
     }
     case 'EACCES':
       return new OperatorError(
-        `${label} ${port} needs more privileges than this user has. Choose a ${name} above 1023.`,
+        `${label} ${port} needs more privileges than this user has. Choose a ${name} above 1023, or give the service the capability CAP_NET_BIND_SERVICE.`,
       )
     case 'EADDRNOTAVAIL':
     case 'EINVAL':
