@@ -30,9 +30,9 @@ export function settingsPage(settings: readonly Setting[]): string {
   return page(
     '# Settings',
     generated,
-    'For operators. This page lists every environment variable that otpost reads, with its default (or what applies if it is unset), its allowed values and its meaning.',
-    'otpost reads the environment once, at start. It reports all problems together and exits with status 78. A variable with an empty value counts as unset.',
-    'otpost also reads settings from a file, by the rules of the systemd option `EnvironmentFile`: the one that `--env-file` names, else that of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env` if the user can read it. Environment variables take precedence over the file. The binary ignores `.env` and `bunfig.toml` in the working directory.',
+    'For operators. This page lists every environment variable that otpost reads, with its default and allowed values.',
+    'otpost reads the environment at start, reports all problems together, and exits with status 78. An empty value counts as unset.',
+    'It also reads a file in the form of `EnvironmentFile` of systemd: that of `--env-file`, else of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env`. Environment variables take precedence.',
     '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets.',
     ...[...groups].flatMap(([group, members]) => [
       `## ${group}`,
@@ -40,7 +40,7 @@ export function settingsPage(settings: readonly Setting[]): string {
       members
         .map(
           (setting) =>
-            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning} ${defaultOf(setting)}. Values: ${allowedIn(setting)}.`,
+            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning} ${defaultOf(setting)}.${allowedIn(setting)}`,
         )
         .join('\n'),
     ]),
@@ -52,17 +52,15 @@ const notes: Readonly<Record<string, string>> = {
   Database:
     'A setting whose meaning begins with "PostgreSQL:" applies only if `DATABASE_URL` is `postgres://`. That URL can have the parameters `sslmode`, `sslrootcert`, `sslcert` and `sslkey`: see [TLS to the database](postgres.md#tls-to-the-database).',
   'Codes and limits': '[Limits](limits.md) explains each limit.',
-  Messages:
-    'With `NODE_ENV=production` the server does not start with `outbox` or `discard` as a provider, unless `OUTBOX_IN_PRODUCTION=1`.',
-  Webhook: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `webhook`: see [webhook](providers/webhook.md).',
-  Kannel: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `kannel`: see [Kannel](providers/kannel.md).',
-  Twilio: 'Used if `SMS_PLAIN` names `twilio`: see [Twilio](providers/twilio.md).',
-  Vonage: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `vonage`: see [Vonage](providers/vonage.md).',
-  MSG91: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `msg91`: see [MSG91](providers/msg91.md).',
+  Messages: 'See [Connect a provider](providers/README.md).',
+  Webhook: 'See [webhook](providers/webhook.md).',
+  Kannel: 'See [Kannel](providers/kannel.md).',
+  Twilio: 'See [Twilio](providers/twilio.md).',
+  Vonage: 'See [Vonage](providers/vonage.md).',
+  MSG91: 'See [MSG91](providers/msg91.md).',
   AWS: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns` or `aws-sms`.',
-  'AWS SNS': 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns`: see [AWS SNS](providers/sns.md).',
-  'AWS End User Messaging SMS':
-    'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `aws-sms`: see [AWS End User Messaging SMS](providers/aws-sms.md).',
+  'AWS SNS': 'See [AWS SNS](providers/sns.md).',
+  'AWS End User Messaging SMS': 'See [AWS End User Messaging SMS](providers/aws-sms.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
   Tracing: 'otpost supports these variables of the OpenTelemetry specification.',
@@ -78,10 +76,9 @@ function defaultOf(setting: Setting): string {
 }
 
 function allowedIn(setting: Setting): string {
-  if ('choices' in setting) return setting.choices.map((choice) => `\`${choice}\``).join(', ')
-  if ('min' in setting) return `${grouped(setting.min)} to ${grouped(setting.max)}`
-  if (setting.default === false) return '`0`, `1`'
-  return setting.format ?? 'text'
+  if (setting.default === false || setting.format === 'text') return ''
+  if ('choices' in setting) return ` Values: ${setting.choices.map((choice) => `\`${choice}\``).join(', ')}.`
+  return ` Values: ${'min' in setting ? `${grouped(setting.min)} to ${grouped(setting.max)}` : setting.format}.`
 }
 
 function grouped(count: number): string {

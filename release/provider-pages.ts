@@ -27,11 +27,11 @@ function indexPage(files: readonly ProviderFile[]): string {
 }
 
 function providerPage(file: ProviderFile): string {
-  const { provider, name, docs, settings, send, notes = [], vectors } = file
+  const { provider, name, docs, settings, send, notes = [] } = file
   return page(
     `# ${name}`,
     generated,
-    `For operators who send SMS through ${name}. Set \`SMS_PLAIN=${provider}\` and these settings, then follow [Connect a provider](README.md).`,
+    `For operators who send SMS through ${name}. [Connect it](README.md) with \`SMS_PLAIN=${provider}\` and:`,
     Object.entries(settings)
       .map(([setting, { secret, default: usual, meaning = '' }]) => {
         const facts = [
@@ -44,14 +44,14 @@ function providerPage(file: ProviderFile): string {
       .join('\n'),
     reportWords(file),
     ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join('\n')]),
-    `**Never called.** \`otpost provider show ${provider}\` prints its [file](files.md), which sends \`${send.method} ${send.url}\`. The file follows the [documentation](${docs}) of ${name} and passes ${vectors.length} examples.`,
+    `**Never called.** Its [file](files.md) follows the [documentation](${docs}) and sends \`${send.method} ${send.url}\`.`,
   )
 }
 
 function reportWords(file: ProviderFile): string {
-  const { reports, name, provider } = file
-  if (!reports) return 'The file reads no delivery reports.'
+  const { reports, name } = file
+  if (!reports) return 'No delivery reports.'
   return placeholdersOf(file).has('reportUrl')
-    ? `Delivery reports: set \`PUBLIC_URL\`. otpost gives ${name} a URL with each message.`
-    : `Delivery reports: set \`PUBLIC_URL\`, and enter the URL that \`otpost callbacks\` prints for \`${provider}\` at ${name}.`
+    ? 'Delivery reports: set `PUBLIC_URL`.'
+    : `Delivery reports: set \`PUBLIC_URL\`, and enter the URL of \`otpost callbacks\` at ${name}.`
 }

@@ -11,7 +11,7 @@ export const serverSettings = declare('Server', {
     default: '127.0.0.1',
     format: 'IP address or host name',
     meaning:
-      'The IP address or host name that the server listens on. `/admin` and `/outbox` answer 404 unless the `Host` header of the request is `HOST`, the host of `PUBLIC_URL`, `localhost`, `*.localhost`, `[::1]` or an IP address in `127.0.0.0/8`. Ports are not compared.',
+      'The IP address or host name that the server listens on. `/admin` and `/outbox` answer only if the `Host` header names it, the host of `PUBLIC_URL` or this machine.',
   },
   PORT: {
     default: 3000,
@@ -22,13 +22,13 @@ export const serverSettings = declare('Server', {
     unset: 'unset: no status callbacks',
     format: 'URL without `%`, `?` and `#`',
     meaning:
-      'The URL at which providers and browsers reach the server, such as `https://otp.example.com`. Providers send delivery reports to URLs below it. With https, the console sends its cookies over TLS only. Passkeys of the console belong to its host name.',
+      'The URL at which providers and browsers reach the server, such as `https://otp.example.com`. Passkeys of the console belong to its host name.',
   },
   TRUSTED_PROXIES: {
     unset: 'unset: `X-Forwarded-For` is ignored',
     format: 'IP addresses and networks, separated by commas',
     meaning:
-      'The reverse proxies whose `X-Forwarded-For` header otpost trusts, such as `10.0.0.0/8`. The client IP address is the last one in that header that is not a trusted proxy. A network of `/0` is rejected.',
+      'The reverse proxies whose `X-Forwarded-For` header otpost trusts, such as `10.0.0.0/8`.',
   },
   NODE_ENV: {
     unset: '`production` in the binary, otherwise unset',
@@ -39,20 +39,20 @@ export const serverSettings = declare('Server', {
   REUSE_PORT: {
     default: false,
     meaning:
-      '`1` on two servers allows both to listen on the same port during a zero-downtime restart. Without it a second server does not start.',
+      '`1` lets two servers listen on the same port during a zero-downtime restart.',
   },
   SHUTDOWN_DELAY_SECONDS: {
     default: 0,
     min: 0,
     max: 300,
     meaning:
-      'How long the server keeps serving after SIGTERM while `GET /health/ready` answers 503. A second signal ends the process immediately.',
+      'How long the server keeps serving after SIGTERM while `GET /health/ready` answers 503.',
   },
   OTPOST_ENV_FILE: {
     unset: '`/etc/otpost/otpost.env`, if the user can read it',
     format: 'path',
     meaning:
-      'The settings file of the server and of every command, without `--env-file`. A file that cannot be read is an error. `/dev/null` reads no file. `demo` and `sandbox` read only a file that `--env-file` names.',
+      'The settings file without `--env-file`. `demo` and `sandbox` read only a file that `--env-file` names.',
   },
   LOG_LEVEL: {
     default: 'info',
@@ -93,7 +93,7 @@ export const databaseSettings = declare('Database', {
     format: '`file:PATH` or `postgres://…`',
     secret: true,
     meaning:
-      'The database: `file:` and the path of an SQLite file, or the URL of a PostgreSQL database, such as `postgres://user:password@host/database?sslmode=verify-full`. otpost creates the directory of the SQLite file. `file::memory:` keeps nothing after the process ends.',
+      'An SQLite file, or a PostgreSQL database, such as `postgres://user:password@host/database?sslmode=verify-full`. `file::memory:` keeps nothing after the process ends.',
   },
   DATABASE_POOL_SIZE: {
     default: 10,
@@ -106,21 +106,21 @@ export const databaseSettings = declare('Database', {
     min: 100,
     max: 60_000,
     meaning:
-      'PostgreSQL: how long opening a connection may take, and how long a request waits for a free connection, in milliseconds.',
+      'PostgreSQL: how long a request waits for a connection, in milliseconds.',
   },
   DATABASE_STATEMENT_TIMEOUT_MS: {
     default: 5000,
     min: 100,
     max: 60_000,
     meaning:
-      'PostgreSQL: how long a statement may take, in milliseconds. Then the database server cancels the statement; the node closes the connection half a second later.',
+      'PostgreSQL: how long a statement may take, in milliseconds.',
   },
   DATABASE_BATCH_SIZE: {
     default: usualBatchSize,
     min: 1,
     max: 256,
     meaning:
-      'PostgreSQL: how many steps of concurrent requests can share one transaction. Use `1` if the database distributes rows over several machines.',
+      'PostgreSQL: how many steps of concurrent requests share a transaction. Use `1` if the database distributes rows over machines.',
   },
   DATABASE_PGBOUNCER: {
     default: false,
@@ -134,14 +134,14 @@ export const credentialSettings = declare('Secret key and API keys', {
     format: 'at least 32 bytes, without commas; several keys separated by commas',
     secret: true,
     meaning:
-      'The key of the hashes of codes and recipients. After a change, otpost does not find live codes, counters and logged recipients, unless the previous key follows: `NEW,PREVIOUS`. All nodes on a database need the same value.',
+      'The key of the hashes of codes and recipients, the same on all nodes. Change it to `NEW,PREVIOUS`, or otpost no longer finds live codes, counters and recipients.',
   },
   APP_CREDENTIALS: {
     unset: 'unset',
     format: 'JSON object of `appId` and API key',
     secret: true,
     meaning:
-      'Apps in addition to those of `otpost app issue`. A key has 1 to 512 characters. An `appId` that is not 1 to 64 visible ASCII characters without a colon can send but not verify; `otpost doctor` warns about it.',
+      'Apps in addition to those of `otpost app issue`. A key has 1 to 512 characters.',
   },
 })
 
@@ -151,7 +151,7 @@ export const codeSettings = declare('Codes and limits', {
     min: 1,
     max: count,
     meaning:
-      'Requests per minute of one app: send, resend, verify and notify together. `otpost app set APPID --per-minute N` replaces it for one app. Raise it for production: ten logins need at least 20 requests.',
+      'Requests per minute of one app, all calls together. `otpost app set APPID --per-minute N` replaces it for one app.',
   },
   PHONE_LIMIT_PER_MINUTE: {
     default: 3,
@@ -182,7 +182,7 @@ export const codeSettings = declare('Codes and limits', {
     min: 0,
     max: count,
     meaning:
-      'Wrong codes in 24 hours for one recipient, over all brands and codes. A correct code resets the count. `0` turns the limit off.',
+      'Wrong codes in 24 hours for one recipient, over all brands. `0` turns the limit off.',
   },
   OTP_TTL_SECONDS: {
     default: 300,
@@ -194,22 +194,22 @@ export const codeSettings = declare('Codes and limits', {
     unset: 'unset',
     format: 'country code of two letters',
     meaning:
-      'The country whose national phone numbers are accepted without a country code, such as `IN`. They must have the trunk prefix where people write it, such as the 0 in Germany. otpost rejects national numbers that are numbers of another country too, until the caller adds `+` and the country code.',
+      'The country whose national phone numbers are accepted without a country code, such as `IN`. A number that could be of another country too needs `+` and the country code.',
   },
 })
 
 export const smsSpendSettings = declare('SMS spend', {
   SMS_COUNTRIES: {
-    unset: 'unset: SMS go to every country unless a rule of `otpost destination` blocks it',
+    unset: 'unset: every country',
     format: 'country codes of two letters, separated by commas',
     meaning:
-      'The countries that SMS may go to, such as `IN,GB`. It is short for rules that allow these countries and block all others. Rules of `otpost destination set` replace those of `SMS_COUNTRIES` for the same country or `*`.',
+      'The countries that SMS may go to, such as `IN,GB`. Rules of `otpost destination set` take precedence.',
   },
   GUARD: {
     default: 'record',
     choices: ['off', 'record', 'deny'],
     meaning:
-      'The mode of the SMS pumping guard at the first start on a database. Later, `otpost guard mode` changes it, and this setting has no effect. `off`: the guard counts nothing. `record`: it sends the SMS and records that it would have been denied. `deny`: the server answers 429 `rate_limited`.',
+      'The mode of the SMS pumping guard at the first start on a database. Later, only `otpost guard mode` changes it.',
   },
 })
 
@@ -218,24 +218,24 @@ export const messageSettings = declare('Messages', {
     default: 'plain',
     choices: ['plain', 'template', 'hybrid'],
     meaning:
-      'Which route SMS codes take. `plain`: the direct route. `template`: the registered-template route for Indian numbers (+91) of brands with `--dlt`, the direct route for all others. `hybrid`: as `template`, then the direct route with the same code if the registered-template route fails for any cause except a rejected number, also after a time-out.',
+      'Which route SMS codes take. `plain`: the direct route. `template`: the registered-template route to Indian numbers, for brands with `--dlt`. `hybrid`: as `template`, then the direct route if that fails, unless the number was rejected.',
   },
   SMS_PLAIN: {
     default: 'outbox',
     format: 'provider names, separated by commas',
     meaning:
-      'The providers of the direct route, in the order in which otpost tries them. `outbox` keeps messages for developers, `discard` accepts and drops them.',
+      'The providers of the direct route, in this order. `outbox` keeps messages for developers, `discard` drops them.',
   },
   SMS_TEMPLATE: {
     default: 'outbox',
     format: 'provider names, separated by commas',
-    meaning: 'The providers of the registered-template (DLT) route, in the order in which otpost tries them.',
+    meaning: 'The providers of the registered-template (DLT) route, in this order.',
   },
   PROVIDER_FILES: {
     unset: 'unset: no files of your own',
     format: 'folder',
     meaning:
-      'The folder of your provider files, each `NAME.json`. NAME can then be named in `SMS_PLAIN`, `SMS_TEMPLATE` and rules.',
+      'The folder of your provider files, each `NAME.json`.',
   },
   PROVIDER_TIMEOUT_MS: {
     default: 4000,
@@ -247,18 +247,18 @@ export const messageSettings = declare('Messages', {
   CONVERSION_FEEDBACK: {
     default: false,
     meaning:
-      '`1` reports each verified SMS code to the provider that sent it, if the provider takes such feedback: Twilio (`ProvideFeedback`) and AWS End User Messaging SMS (`MessageFeedbackEnabled`). otpost calls the provider after the answer to the verify.',
+      '`1` reports each verified SMS code to the provider that sent it: Twilio or `aws-sms`.',
   },
   OUTBOX_IN_PRODUCTION: {
     default: false,
     meaning: '`1` allows `outbox` and `discard`, and an unset `SMTP_URL`, with `NODE_ENV=production`.',
   },
   OUTBOX_TOKEN: {
-    unset: 'unset: `/outbox` is open on a loopback `HOST` and answers 404 on any other',
+    unset: 'unset: `/outbox` is open on a loopback `HOST` only',
     format: 'visible ASCII characters without spaces',
     secret: true,
     meaning:
-      'The token that `/outbox` requires: as `Authorization: Bearer TOKEN`, or once in a browser as `/outbox?token=TOKEN`, which sets a cookie and redirects.',
+      'The token that `/outbox` requires: as `Authorization: Bearer TOKEN`, or once as `/outbox?token=TOKEN`.',
   },
 })
 
@@ -272,7 +272,7 @@ export const alertSettings = declare('Alerts and events', {
     unset: 'unset: no alerts by webhook',
     format: 'https URL, or http on this machine',
     secret: true,
-    meaning: 'The URL to which otpost posts each alert as JSON, signed with `ALERT_WEBHOOK_SECRET`.',
+    meaning: 'The URL to which otpost posts each alert.',
   },
   ALERT_WEBHOOK_SECRET: {
     unset: 'unset; required with `ALERT_WEBHOOK_URL`',
@@ -284,7 +284,7 @@ export const alertSettings = declare('Alerts and events', {
     unset: 'unset: none',
     format: 'IP addresses and networks, separated by commas',
     meaning:
-      'The networks that webhooks of apps may reach with `NODE_ENV=production` although they are private, such as `10.20.0.0/16`. The URL must still use https. A network of `/0` is rejected. The IP address of a metadata service, such as `169.254.169.254`, is allowed only by this IP address itself, not by a network that contains it.',
+      'The private networks that webhooks of apps may reach with `NODE_ENV=production`, such as `10.20.0.0/16`. The IP address of a metadata service is allowed only by itself, not by its network.',
   },
 })
 
@@ -294,14 +294,14 @@ export const metricsSettings = declare('Metrics', {
     format: 'visible ASCII characters without spaces',
     secret: true,
     meaning:
-      'Serves `GET /metrics` on `PORT` to requests with `Authorization: Bearer TOKEN`. The port `METRICS_PORT` requires the token too.',
+      'Serves `GET /metrics` on `PORT` to requests with `Authorization: Bearer TOKEN`. `METRICS_PORT` requires it too.',
   },
   METRICS_PORT: {
     default: 0,
     ...port,
     unset: 'unset: no separate port',
     meaning:
-      'Serves `GET /metrics` on a port of its own, which must differ from `PORT`. `0` selects a free port. Without `METRICS_TOKEN`, it answers only if `Host` is an IP address or a name that a public web site cannot have.',
+      'Serves `GET /metrics` on a port of its own. `0` selects a free port.',
   },
   METRICS_HOST: {
     default: '127.0.0.1',
@@ -328,6 +328,6 @@ export const retentionSettings = declare('Retention', {
     min: 1,
     max: 3650,
     meaning:
-      'How many days otpost keeps an integration request after the decision. otpost deletes a request without a decision the same number of days after it arrived.',
+      'How many days otpost keeps an integration request after the decision, or after it arrived.',
   },
 })

@@ -13,7 +13,7 @@ export const emailSettings = declare('E-mail', {
     format: '`smtp://` or `smtps://` URL',
     secret: true,
     meaning:
-      'The mail server, such as `smtp://user:password@mail.example.com:587`. STARTTLS is required unless the server is on this machine or the URL says otherwise. Query parameters: `requireTLS`, `ignoreTLS`, `tls.servername`, `name`, `pool`, `maxConnections` (1 to 100, default 8) and `maxMessages` (1 to 100,000, default 100).',
+      'The mail server, such as `smtp://user:password@mail.example.com:587`. STARTTLS is required unless the server is on this machine.',
   },
   MAIL_FROM: {
     unset: 'unset; required with `SMTP_URL`',
@@ -24,7 +24,7 @@ export const emailSettings = declare('E-mail', {
     unset: 'unset',
     format: 'path of a PEM file',
     meaning:
-      'Certificates of your own certificate authority, if it signed the certificate of the mail server.',
+      'Certificates of your own certificate authority.',
   },
   DKIM_SELECTOR: {
     unset: 'unset: mails are not signed',

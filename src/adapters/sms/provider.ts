@@ -26,7 +26,7 @@ export interface SmsProviderSpec {
 /** Of a setting. */
 export const apiUrl = {
   format: 'https URL, or http on this machine',
-  meaning: 'The URL of the API, for a proxy or a test.',
+  meaning: 'The URL of the API.',
 } as const
 
 /** Each text has the words of one meaning, separated by white space. */

@@ -33,7 +33,7 @@ const twilioSettings = declare('Twilio', {
   TWILIO_BASE_URL: {
     default: 'https://api.twilio.com',
     ...apiUrl,
-    meaning: 'The URL of the API, for a region, a proxy or a test.',
+    meaning: 'The URL of the API.',
   },
 })
 

@@ -43,7 +43,7 @@ const vonageSettings = declare('Vonage', {
   VONAGE_BASE_URL: {
     default: 'https://rest.nexmo.com',
     ...apiUrl,
-    meaning: 'The URL of the API, for a region, a proxy or a test.',
+    meaning: 'The URL of the API.',
   },
 })
 
