@@ -27,8 +27,7 @@ export const serverSettings = declare('Server', {
   TRUSTED_PROXIES: {
     unset: 'unset: `X-Forwarded-For` is ignored',
     format: 'IP addresses and networks, separated by commas',
-    meaning:
-      'The reverse proxies whose `X-Forwarded-For` header otpost trusts, such as `10.0.0.0/8`.',
+    meaning: 'The reverse proxies whose `X-Forwarded-For` header otpost trusts, such as `10.0.0.0/8`.',
   },
   NODE_ENV: {
     unset: '`production` in the binary, otherwise unset',
@@ -38,15 +37,13 @@ export const serverSettings = declare('Server', {
   },
   REUSE_PORT: {
     default: false,
-    meaning:
-      '`1` lets two servers listen on the same port during a zero-downtime restart.',
+    meaning: '`1` lets two servers listen on the same port during a zero-downtime restart.',
   },
   SHUTDOWN_DELAY_SECONDS: {
     default: 0,
     min: 0,
     max: 300,
-    meaning:
-      'How long the server keeps serving after SIGTERM while `GET /health/ready` answers 503.',
+    meaning: 'How long the server keeps serving after SIGTERM while `GET /health/ready` answers 503.',
   },
   OTPOST_ENV_FILE: {
     unset: '`/etc/otpost/otpost.env`, if the user can read it',
@@ -105,15 +102,13 @@ export const databaseSettings = declare('Database', {
     default: 2000,
     min: 100,
     max: 60_000,
-    meaning:
-      'PostgreSQL: how long a request waits for a connection, in milliseconds.',
+    meaning: 'PostgreSQL: how long a request waits for a connection, in milliseconds.',
   },
   DATABASE_STATEMENT_TIMEOUT_MS: {
     default: 5000,
     min: 100,
     max: 60_000,
-    meaning:
-      'PostgreSQL: how long a statement may take, in milliseconds.',
+    meaning: 'PostgreSQL: how long a statement may take, in milliseconds.',
   },
   DATABASE_BATCH_SIZE: {
     default: usualBatchSize,
@@ -140,8 +135,7 @@ export const credentialSettings = declare('Secret key and API keys', {
     unset: 'unset',
     format: 'JSON object of `appId` and API key',
     secret: true,
-    meaning:
-      'Apps in addition to those of `otpost app issue`. A key has 1 to 512 characters.',
+    meaning: 'Apps in addition to those of `otpost app issue`. A key has 1 to 512 characters.',
   },
 })
 
@@ -181,8 +175,7 @@ export const codeSettings = declare('Codes and limits', {
     default: 100,
     min: 0,
     max: count,
-    meaning:
-      'Wrong codes in 24 hours for one recipient, over all brands. `0` turns the limit off.',
+    meaning: 'Wrong codes in 24 hours for one recipient, over all brands. `0` turns the limit off.',
   },
   OTP_TTL_SECONDS: {
     default: 300,
@@ -234,8 +227,7 @@ export const messageSettings = declare('Messages', {
   PROVIDER_FILES: {
     unset: 'unset: no files of your own',
     format: 'folder',
-    meaning:
-      'The folder of your provider files, each `NAME.json`.',
+    meaning: 'The folder of your provider files, each `NAME.json`.',
   },
   PROVIDER_TIMEOUT_MS: {
     default: 4000,
@@ -246,8 +238,7 @@ export const messageSettings = declare('Messages', {
   },
   CONVERSION_FEEDBACK: {
     default: false,
-    meaning:
-      '`1` reports each verified SMS code to the provider that sent it: Twilio or `aws-sms`.',
+    meaning: '`1` reports each verified SMS code to the provider that sent it: Twilio or `aws-sms`.',
   },
   OUTBOX_IN_PRODUCTION: {
     default: false,
@@ -300,8 +291,7 @@ export const metricsSettings = declare('Metrics', {
     default: 0,
     ...port,
     unset: 'unset: no separate port',
-    meaning:
-      'Serves `GET /metrics` on a port of its own. `0` selects a free port.',
+    meaning: 'Serves `GET /metrics` on a port of its own. `0` selects a free port.',
   },
   METRICS_HOST: {
     default: '127.0.0.1',
@@ -327,7 +317,6 @@ export const retentionSettings = declare('Retention', {
     default: 365,
     min: 1,
     max: 3650,
-    meaning:
-      'How many days otpost keeps an integration request after the decision, or after it arrived.',
+    meaning: 'How many days otpost keeps an integration request after the decision, or after it arrived.',
   },
 })

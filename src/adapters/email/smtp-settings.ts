@@ -23,8 +23,7 @@ export const emailSettings = declare('E-mail', {
   SMTP_CA_FILE: {
     unset: 'unset',
     format: 'path of a PEM file',
-    meaning:
-      'Certificates of your own certificate authority.',
+    meaning: 'Certificates of your own certificate authority.',
   },
   DKIM_SELECTOR: {
     unset: 'unset: mails are not signed',
