@@ -210,7 +210,7 @@ test('the client imports no package, and uses nothing that only one runtime has'
 })
 
 test("the examples of its README compile against the package's types, in the strictest mode", () => {
-  expect(examples()).toHaveLength(5)
+  expect(examples()).toHaveLength(4)
   expect(complaints).toBe('')
 })
 
