@@ -4,6 +4,9 @@ import { generated, page } from './pages.ts'
 
 // The pages of the provider files that the binary has.
 
+/** Notes on what most documentations lack. The index says it once for all. */
+const onIndex = /^(?:The documentation that was read names no |A wrong number counts as )/
+
 /** By path. */
 export function providerPages(files: readonly ProviderFile[]): Readonly<Record<string, string>> {
   return Object.fromEntries([
@@ -16,7 +19,7 @@ function indexPage(files: readonly ProviderFile[]): string {
   return page(
     '# Gateways with a shipped file',
     generated,
-    'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE` and set the settings of its page. **None of them was ever called:** each file follows the documentation of its gateway.',
+    'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE` and set the settings of its page. **None of them was ever called:** each file follows the documentation of its gateway. Where that names no code for a wrong number, a rate limit or a fault of the server, the HTTP status decides. A wrong number can then count as an error of the account.',
     files
       .map(
         ({ name, provider, reports }) =>
@@ -28,6 +31,7 @@ function indexPage(files: readonly ProviderFile[]): string {
 
 function providerPage(file: ProviderFile): string {
   const { provider, name, docs, settings, send, notes = [] } = file
+  const ownNotes = notes.filter((note) => !onIndex.test(note))
   return page(
     `# ${name}`,
     generated,
@@ -43,7 +47,7 @@ function providerPage(file: ProviderFile): string {
       })
       .join('\n'),
     reportWords(file),
-    ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join('\n')]),
+    ...(ownNotes.length === 0 ? [] : [ownNotes.map((note) => `- ${note}`).join('\n')]),
     `**Never called.** Its [file](files.md) follows the [documentation](${docs}) and sends \`${send.method} ${send.url}\`.`,
   )
 }

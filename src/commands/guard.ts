@@ -15,10 +15,6 @@ export function guardCommands(program: Command, env: Env): void {
       'print pumped countries, blocked and allowed prefixes, the fullest buckets, and the conversion of each country',
     )
     .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nThe command reads GUARD and SMS_COUNTRIES, so run it with the settings of the server.',
-    )
     .action((options: { json?: true }) =>
       withContext(env, async ({ guardReader, policy, now }) => {
         const { countryOfPrefix, ...config } = await settingsIn(env)

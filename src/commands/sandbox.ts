@@ -26,17 +26,14 @@ export const sandboxSettings: Readonly<Record<string, string | undefined>> = {
 }
 
 const help = `
-When the server listens, it prints one line of JSON on standard output, and nothing else:
+When the server listens, it prints one line of JSON:
 {"url":"http://127.0.0.1:41234","appId":"${application.appId}","apiKey":"${application.apiKey}","brandIds":["acme"],
 "outboxUrl":"http://127.0.0.1:41234/outbox"}
 
-With --webhook, the line has webhookSecret too.
+With --webhook, the line has webhookSecret too. Each brand has every template enabled. outboxUrl shows messages as
+a page, outboxUrl/messages?to=RECIPIENT&wait=SECONDS as JSON. Nothing is stored or sent.
 
-Each brand is active and has every template enabled. outboxUrl shows messages as a page, and
-outboxUrl/messages?to=RECIPIENT&wait=SECONDS returns them as JSON. All data is in memory and nothing is sent:
-the sandbox ignores the settings of databases and providers. SIGTERM and SIGINT stop it.
-
-The sandbox reads only these settings, with these defaults where they differ from those of a server:
+The sandbox reads only these settings:
 ${Object.entries(sandboxSettings)
   .map(([name, usual]) => (usual === undefined ? `  ${name}` : `  ${name}=${usual}`))
   .join('\n')}`

@@ -20,9 +20,8 @@ export function testCommands(program: Command, env: Env): void {
     .addHelpText(
       'after',
       `
-A code is 123456, and no request can verify it. Destination rules, budgets and the default limit of calls per minute apply.
-The provider bills an SMS. The delivery log has the message with the app otpost:test, and the audit log has the masked
-recipient. The command exits with status 1 unless a provider accepted the message.`,
+A code is 123456, and no request can verify it. The provider bills an SMS. The command exits with status 1 unless a
+provider accepted the message.`,
     )
     .action(async (to: string, { template: key, value, draft: isDraft, ...test }: TestOptions) => {
       const { testResult } = await import('../domain/operator/test-send.ts')

@@ -312,7 +312,7 @@ export const appIssue = action(appGroup, 'issue', {
   role: 'operator',
   isSensitive: true,
   does: 'create an app and print its API key once',
-  note: 'Without options, an app may use every brand and both operations. An app whose keys are all revoked keeps its\nearlier scope, as far as no option changes it.',
+  note: 'Without options, an app may use every brand and both operations.',
   fields: {
     appId: field(text, {
       label: 'App ID',

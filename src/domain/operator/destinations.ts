@@ -80,7 +80,7 @@ export const destinationSet = action(destinationGroup, 'set', {
   role: 'operator',
   isSensitive: ({ action }) => action !== 'block',
   does: 'create or replace the rule of a country or number range',
-  note: 'The command replaces the whole rule: options that you leave out are removed from it. It reads SMS_PLAIN,\nSMS_TEMPLATE, OTP_SMS_MODE and SMS_COUNTRIES, so run it with the settings of the server.',
+  note: 'The command replaces the whole rule: options that you leave out are removed from it.',
   fields: {
     rule: ruleField,
     action: field(

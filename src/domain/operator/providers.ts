@@ -24,7 +24,6 @@ const providerPause = action(providerGroup, 'pause', {
   role: 'operator',
   isSensitive: false,
   does: 'send no SMS by a provider for a time',
-  note: 'The command reads SMS_PLAIN, SMS_TEMPLATE and OTP_SMS_MODE, so run it with the settings of the server.',
   fields: {
     name: nameField,
     duration: field((text) => durationIn(text, 1), {

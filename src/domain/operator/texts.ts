@@ -140,9 +140,7 @@ export const textSet = action(textGroup, 'set', {
   role: 'operator',
   isSensitive: (input) => isOfCode(input) && !input.draft,
   does: 'store a text; a running server sends it from the next request on',
-  note: `A placeholder is {{name}}. Texts of codes have {{otp}} once, and may have {{businessName}}, {{minutes}} and, in
-LOGIN_OTP_WITH_ID, {{loginId}}. Other texts have {{businessName}} and the variables of their template.
-docs/texts.md has an example of each.`,
+  note: `A placeholder is {{name}}. docs/texts.md has those of each template, and examples.`,
   fields: {
     ...targetFields,
     key: field(text, {

@@ -47,7 +47,7 @@ export const appWebhook = action(appGroup, 'webhook', {
   role: 'operator',
   isSensitive: true,
   does: 'set where events of an app go, and print the secret that signs them',
-  note: 'otpost prints the secret only once. Events that wait go to the new URL. A webhook that otpost switched off is on again.',
+  note: 'otpost prints the secret only once. Events that wait go to the new URL.',
   fields: {
     appId: appField,
     url: optional(text, {
