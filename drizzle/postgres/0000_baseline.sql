@@ -76,7 +76,7 @@ CREATE TABLE "audit" (
 	"action" text NOT NULL,
 	"target" text NOT NULL,
 	"details" jsonb NOT NULL,
-	CONSTRAINT "audit_by" CHECK ("audit"."by" IN ('command', 'console')),
+	CONSTRAINT "audit_by" CHECK ("audit"."by" IN ('command', 'console', 'token')),
 	CONSTRAINT "audit_details" CHECK (jsonb_typeof("audit"."details") = 'object')
 );
 --> statement-breakpoint
@@ -493,6 +493,14 @@ CREATE TABLE "relays" (
 	"minutes" smallint NOT NULL,
 	"reports_verified" boolean NOT NULL,
 	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "manage_tokens" (
+	"name" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"sha256" text NOT NULL,
+	"role" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	"expires_at" bigint
 );
 --> statement-breakpoint
 CREATE TABLE "webhooks" (

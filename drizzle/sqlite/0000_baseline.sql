@@ -79,7 +79,7 @@ CREATE TABLE `audit` (
 	`action` text NOT NULL,
 	`target` text NOT NULL,
 	`details` text NOT NULL,
-	CONSTRAINT "audit_by" CHECK("audit"."by" IN ('command', 'console')),
+	CONSTRAINT "audit_by" CHECK("audit"."by" IN ('command', 'console', 'token')),
 	CONSTRAINT "audit_details" CHECK(json_type("audit"."details") = 'object')
 ) STRICT;
 --> statement-breakpoint
@@ -544,6 +544,14 @@ CREATE TABLE `relays` (
 	`reports_verified` integer NOT NULL,
 	`created_at` integer NOT NULL,
 	CONSTRAINT "relays_flags" CHECK("relays"."reports_verified" IN (0, 1))
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `manage_tokens` (
+	`name` text PRIMARY KEY NOT NULL,
+	`sha256` text NOT NULL,
+	`role` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 INSERT INTO `revision` (`id`, `number`) VALUES (1, 1);

@@ -1,13 +1,9 @@
 import type { Command } from 'commander'
-import type { Webhook } from '../domain/ground/webhook-events.ts'
-import type { FailingEvents } from '../domain/integration/event-store.ts'
-import { webhookStateOf, webhookStateWords } from '../domain/integration/webhook-state.ts'
-import { type AppScope, unscoped } from '../domain/limits/scope.ts'
-import { appGroup, scopeRow } from '../domain/operator/apps.ts'
-import type { AppKey, IssuedApp } from '../domain/operator/changes.ts'
-import { shownUrl } from '../domain/operator/webhooks.ts'
+import { webhookStateWords } from '../domain/integration/webhook-state.ts'
+import { appRows } from '../domain/operator/app-rows.ts'
+import { appGroup } from '../domain/operator/apps.ts'
 import { groupCommand } from './actions.ts'
-import { type Env, isoTime, print, printTable, withContext } from './common.ts'
+import { type Env, print, printTable, withContext } from './common.ts'
 
 export function appCommands(program: Command, env: Env): void {
   groupCommand(program, appGroup)
@@ -37,61 +33,12 @@ export function appCommands(program: Command, env: Env): void {
     )
 }
 
-function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt, lastUsedFrom }: AppKey) {
-  return {
-    lastFour,
-    issuedAt: isoTime(createdAt),
-    lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
-    ...(lastUsedFrom !== null && { lastUsedFrom }),
-    revokedAt: revokedAt === null ? null : isoTime(revokedAt),
-  }
-}
-
-/** Without the secret. */
-function webhookRow(webhook: Webhook, failing: FailingEvents | undefined) {
-  const { url, eventTypes, disabledAt } = webhook
-  return {
-    url: shownUrl(url),
-    events: eventTypes,
-    disabledAt: disabledAt === null ? null : isoTime(disabledAt),
-    state: webhookStateOf(webhook, failing),
-    failing: failing
-      ? { ...failing, since: isoTime(failing.since), triedAt: isoTime(failing.triedAt) }
-      : null,
-  }
-}
-
 /** Absent if no app has one, as `webhook` is in JSON. */
 const webhookColumn = [
   'WEBHOOK',
   ({ webhook }: Pick<ReturnType<typeof appRows>[number], 'webhook'>) =>
     webhook ? webhookStateWords(webhook.state, webhook.failing) : '-',
 ] as const
-
-/** Also the apps with a scope or a webhook and without a key here: those of APP_CREDENTIALS. */
-function appRows(
-  issued: readonly IssuedApp[],
-  scopes: readonly AppScope[],
-  webhooks: readonly Webhook[],
-  failing: ReadonlyMap<string, FailingEvents>,
-) {
-  const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
-  const webhookOf = new Map(
-    webhooks.map((webhook) => [webhook.appId, webhookRow(webhook, failing.get(webhook.appId))]),
-  )
-  const others = [...new Set([...scopeOf.keys(), ...webhookOf.keys()])]
-    .filter((appId) => !issued.some((app) => app.appId === appId))
-    .sort()
-  const withoutKey = others.map((appId) => ({ appId, createdAt: null, revokedAt: null, keys: [] }))
-  return [...issued, ...withoutKey].map(({ appId, createdAt, revokedAt, keys }) => ({
-    appId,
-    issuedAt: createdAt === null ? null : isoTime(createdAt),
-    revokedAt: revokedAt === null ? null : isoTime(revokedAt),
-    keys: keys.map(keyRow),
-    ...scopeRow(scopeOf.get(appId) ?? unscoped(appId)),
-    webhook: webhookOf.get(appId),
-  }))
-}
 
 function keyLines({ keys, ...app }: ReturnType<typeof appRows>[number]) {
   const none = { lastFour: null, issuedAt: null, lastUsedAt: null, revokedAt: null }

@@ -5,6 +5,7 @@ import { isMissing } from '../adapters/sqlite/marker.ts'
 import { type Restored, restore } from '../adapters/sqlite/restore.ts'
 import { readStoreConfig } from '../config/store.ts'
 import { bytesWords, counted } from '../domain/ground/format.ts'
+import { isoTime } from '../domain/ground/time.ts'
 import {
   type ConfirmOptions,
   commandActor,
@@ -12,7 +13,6 @@ import {
   confirm,
   type DryRunOptions,
   type Env,
-  isoTime,
   noDatabase,
   nothingChanged,
   print,

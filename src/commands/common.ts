@@ -12,7 +12,7 @@ import type { Actor } from '../domain/ground/audit.ts'
 import type { Contacts } from '../domain/ground/contact.ts'
 import { cellsOf, headOf, type Listing, rowOf } from '../domain/ground/listing.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
-import { parseDuration } from '../domain/ground/time.ts'
+import { instantIn } from '../domain/operator/fields.ts'
 
 /** 78 is EX_CONFIG of sysexits.h. */
 export const exitStatuses = {
@@ -213,10 +213,6 @@ export function yieldToServers(): void {
   setPriority(constants.priority.PRIORITY_LOW)
 }
 
-export function isoTime(epochMs: number): string {
-  return new Date(epochMs).toISOString()
-}
-
 export function yesNo(flag: boolean): string {
   return flag ? 'yes' : '-'
 }
@@ -265,23 +261,9 @@ export function complain(message: string): void {
   process.stderr.write(`otpost: ${message}\n`)
 }
 
-/** Parses a duration ago (`10m`), or a date and time. */
+/** As `instantIn`, with the option in the error. */
 export function instant(text: string, now: number, option = '--since'): number {
-  const agoMs = parseDuration(text)
-  const time = agoMs === undefined ? isoInstant(text.trim()) : now - agoMs
-  if (!Number.isNaN(time)) return time
-  throw new InvalidInput(
-    `${option} must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.`,
-  )
-}
-
-/** ISO 8601, in UTC by default; NaN if invalid. */
-function isoInstant(text: string): number {
-  const [, day = '', time = 'T00:00', zone = 'Z'] =
-    /^(\d{4}-\d{2}-\d{2})(?:([T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/.exec(text) ?? []
-  // JavaScript turns 30 February into 1 March.
-  const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
-  return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
+  return instantIn(text, now, option)
 }
 
 const maxBytes = 100_000

@@ -1,13 +1,14 @@
 import { type Command, Option } from 'commander'
 import type { Context } from '../context.ts'
-import { type Delivery, providerPath } from '../domain/delivery/delivery-reports.ts'
+import { providerPath } from '../domain/delivery/delivery-reports.ts'
 import type { Advice } from '../domain/ground/advice.ts'
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
 import { canonicalTag } from '../domain/ground/languages.ts'
 import { rowOf } from '../domain/ground/listing.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
-import { type LoggedRequest, statusOf, whyOf } from '../domain/log/event-log.ts'
-import { explain, explanationLines, resultOf } from '../domain/log/explain.ts'
+import { whyOf } from '../domain/log/event-log.ts'
+import { explain, explanationLines } from '../domain/log/explain.ts'
+import { callRow, deliveryRow, traceRow } from '../domain/log/log-rows.ts'
 import {
   type CallFilter,
   callResults,
@@ -27,13 +28,11 @@ import {
 import { jobListing } from '../domain/notify/queue.ts'
 import { authoredRules } from '../domain/operator/destinations.ts'
 import { requestIdIn } from '../domain/operator/fields.ts'
-import type { RequestTrace } from '../domain/request/request-trace.ts'
 import { adviceWords } from './advice.ts'
 import {
   complain,
   type Env,
   instant,
-  isoTime,
   listOf,
   print,
   printTable,
@@ -294,33 +293,4 @@ async function printCallbackUrls(env: Env): Promise<void> {
       else print(`${name}: ${publicUrl}${providerPath(secrets, name)}`)
     }
   })
-}
-
-function deliveryRow(delivery: Delivery) {
-  const { recipientHash: _, segments, report, reportKey: __, at, ...row } = delivery
-  return {
-    at: isoTime(at),
-    ...row,
-    segments: segments?.count ?? null,
-    encoding: segments?.encoding ?? null,
-    status: statusOf({ ...row, report }),
-    report: report && { ...report, at: isoTime(report.at) },
-  }
-}
-
-function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
-  return {
-    ...trace,
-    at: isoTime(trace.at),
-    limits: trace.limits.map((limit) => ({
-      ...limit,
-      endsAt: limit.endsAt === null ? null : isoTime(limit.endsAt),
-    })),
-    deliveries: deliveries.map(deliveryRow),
-  }
-}
-
-/** As `explain --json`, with the result in words. */
-function callRow(call: LoggedRequest) {
-  return { ...traceRow(call, call.deliveries), ...resultOf(call) }
 }

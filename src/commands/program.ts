@@ -4,6 +4,7 @@ import { versionLine } from '../version.ts'
 import { actionCommands } from './actions.ts'
 import { adminCommands } from './admin.ts'
 import { appCommands } from './app.ts'
+import { applyCommands } from './apply.ts'
 import { brandCommands } from './brand.ts'
 import { exit, print } from './common.ts'
 import { completionCommands } from './completion.ts'
@@ -68,6 +69,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   guardCommands(program, env)
   reviewNumberCommands(program, env)
   relayCommands(program, env)
+  applyCommands(program, env)
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)

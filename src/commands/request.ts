@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
+import { isoTime } from '../domain/ground/time.ts'
 import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
 import { noRequest, requestIdOf } from '../domain/operator/request-mail.ts'
 import { requestApprove, requestGroup } from '../domain/operator/requests.ts'
 import { nameKey } from '../domain/texts/brand.ts'
 import { actionCommand, groupCommand } from './actions.ts'
-import { complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
+import { complain, type Env, print, printTable, withContext } from './common.ts'
 
 export function requestCommands(program: Command, env: Env): void {
   const request = groupCommand(program, requestGroup)

@@ -194,6 +194,11 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
   for (const { setting, problem, remedy, isLogged } of settingWarnings(config, undefined)) {
     if (isLogged) logger.warn({ setting, remedy }, problem)
   }
+  if (env && config.configFile !== undefined) {
+    const { applyAtStart } = await import('./apply.ts')
+    for (const difference of await applyAtStart(env, config, config.configFile))
+      logger.info({ difference }, 'CONFIG_FILE changed the configuration')
+  }
   const overrides = { ...(demo && { demo }), ...(env && { env }) }
   const app = await createApp(config, { ...overrides, log: logger, tracing })
   for (const warning of (await warned?.(app, config)) ?? []) logger.warn(warning)

@@ -49,6 +49,8 @@ export function readConfig(env: Env) {
     reusePort: settings.flag(serverSettings.REUSE_PORT),
     tls,
     ...store,
+    /** Applied at the start of `serve`. */
+    configFile: settings.optional(messageSettings.CONFIG_FILE)?.trim(),
     smsMode,
     catalog,
     settingsOfFile: (file: ProviderFile) => settingsOfFile(env, file),

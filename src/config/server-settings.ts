@@ -224,6 +224,12 @@ export const messageSettings = declare('Messages', {
     format: 'provider names, separated by commas',
     meaning: 'The providers of the registered-template (DLT) route, in this order.',
   },
+  CONFIG_FILE: {
+    unset: 'unset: the database alone has the configuration',
+    format: 'file',
+    meaning:
+      'A YAML or JSON file of brands, apps, texts, destinations, prices, budgets, webhooks and relays, which `otpost serve` applies at its start as `otpost apply` does. What the file leaves out stays.',
+  },
   PROVIDER_FILES: {
     unset: 'unset: no files of your own',
     format: 'folder',

@@ -14,6 +14,7 @@ import { appFindings } from './apps.ts'
 import { dltFindings } from './brands.ts'
 import { budgetFindings } from './budgets.ts'
 import { clockFindings } from './clock.ts'
+import { configurationFindings } from './configuration.ts'
 import { type DatabaseFindings, secretFindings } from './database.ts'
 import { destinationFindings } from './destinations.ts'
 import { type ReadStored, readStored, type StoredFacts } from './facts.ts'
@@ -84,6 +85,7 @@ function storedFindings(
     ...appFindings(stored, [...appCredentials.keys()], limits.globalPerMinute),
     ...accountFindings(stored, secretKeys, config),
     ...relayFindings(stored, secretKeys),
+    ...configurationFindings(stored, config),
   ]
 }
 

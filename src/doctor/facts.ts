@@ -26,7 +26,7 @@ export async function readStored(stores: Stores, config: Config, { routes }: Des
     // The circuits are in the memory of the servers.
     providerStates: () => providerHealth({ smsRoutes, mailer, breakers: { states: () => [] } }),
   }
-  const [health, { scopes, rules, guardMode, relays }, apps, brands, accounts, invited] = await Promise.all([
+  const [health, rows, apps, brands, accounts, invited] = await Promise.all([
     readHealth(ports, { ...config, developmentOnly }, 'day', now),
     policy.rows(),
     stores.keys.list(),
@@ -34,5 +34,7 @@ export async function readStored(stores: Stores, config: Config, { routes }: Des
     sessions.accounts(),
     sessions.invited(now),
   ])
-  return { health, scopes, rules, guardMode, relays, apps, brands, accounts, invited }
+  const { scopes, rules, guardMode, relays } = rows
+  const configuration = { brands, rows, prices: await stores.prices.rows() }
+  return { health, configuration, scopes, rules, guardMode, relays, apps, brands, accounts, invited }
 }

@@ -7,6 +7,7 @@ import { rawMail } from '../adapters/email/raw-mail.ts'
 import { MetricsListener, metricsRoutes } from '../adapters/http/endpoints/metrics.ts'
 import { rootRoutes } from '../adapters/http/endpoints/root.tsx'
 import { knownHosts, scrapedHosts } from '../adapters/http/known-hosts.ts'
+import { manageRoutes } from '../adapters/http/manage/routes.ts'
 import type { AddedRoutes } from '../adapters/http/server.ts'
 import type { Metrics } from '../adapters/metrics/ports.ts'
 import type { Demo } from '../adapters/outbox/page.tsx'
@@ -22,6 +23,7 @@ import { isSetUp } from '../domain/accounts/accounts.ts'
 import { providerHealth } from '../domain/log/provider-health.ts'
 import { type RouteSettings, routeSettings } from '../domain/operator/destinations.ts'
 import type { ContextOf } from '../domain/request/request-context.ts'
+import { actionPortsOf } from './action-ports.ts'
 import { type Shared, texts } from './shared.ts'
 
 interface PageParts
@@ -73,6 +75,7 @@ export function createPages(
     developmentOnly,
     routes,
   }
+  const operating = { ...consolePorts, actionPorts: actionPortsOf(consolePorts, settings) }
   const root = {
     version: build.version,
     hasOutbox,
@@ -81,7 +84,13 @@ export function createPages(
   const outbox = { ...shared, rawMail, messages: context.outbox, demo, stopping, access }
   return [
     { routes: rootRoutes(root, contextOf) },
-    { routes: consoleRoutes(consolePorts, settings, contextOf), under: '/admin' },
+    {
+      routes: manageRoutes(
+        { ...shared, ...operating, ...build, policy, sha256: context.consoleSecrets.sha256 },
+        contextOf,
+      ),
+    },
+    { routes: consoleRoutes(operating, settings, contextOf), under: '/admin' },
     ...(config.outboxSettings.length > 0
       ? [{ routes: outboxRoutes(outbox, contextOf), under: '/outbox' as const }]
       : []),

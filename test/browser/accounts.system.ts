@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { roles } from '../../src/domain/accounts/accounts.ts'
+import { roles } from '../../src/domain/ground/role.ts'
 import { addAccount, codeOf } from '../support/accounts.ts'
 import { addAuthenticator, browserPath, type PageVisitor } from '../support/browser.ts'
 import {

@@ -47,6 +47,7 @@ function world(
     thresholds: defaultThresholds,
     acknowledgements: [],
     relays: [],
+    manageTokens: [],
   }
   const policy = new Policy(none, priceListOf([]), [])
   const read = () => news

@@ -5,14 +5,16 @@ import type { Command } from 'commander'
 import { actionsByPath, codeForms, filled, patternOf } from '../../src/adapters/console/form-access.ts'
 import type { ConsoleRoutePorts, ConsoleSettings } from '../../src/adapters/console/page-handler.ts'
 import { consoleRoutes } from '../../src/adapters/console/routes.ts'
+import { manageUrl } from '../../src/adapters/http/manage/description.ts'
 import { createProgram } from '../../src/commands/program.ts'
-import { roles } from '../../src/domain/accounts/accounts.ts'
 import { see } from '../../src/domain/ground/advice.ts'
 import { InvalidInput } from '../../src/domain/ground/operator-error.ts'
+import { hasRole, type Role, roles } from '../../src/domain/ground/role.ts'
 import type { Action } from '../../src/domain/operator/action.ts'
 import { type ActionPorts, actionOf, actions } from '../../src/domain/operator/actions.ts'
 import { auditGroups, auditWords } from '../../src/domain/operator/audit-words.ts'
 import type { Entered, Written } from '../../src/domain/operator/fields.ts'
+import type { ManageToken, PolicyRows } from '../../src/domain/policy/policy-store.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { accessRequest } from '../support/calls.ts'
@@ -136,6 +138,19 @@ const rows: Readonly<Record<string, Row>> = {
       [{ until: '2026-04-02' }, '2026-04-01', 2],
       [{ until: '2025-12-31' }, 'The last day must not be in the past.', 2],
     ],
+  },
+  'admin token create': {
+    entered: { name: 'terraform', role: 'operator', duration: '90d' },
+    wrong: [
+      [{ name: 'My token' }, 'The name must be 1 to 63', 2],
+      [{ role: 'boss' }, 'The role must be one of viewer, operator, owner.', 2],
+      [{ duration: 'soon' }, 'The duration must be', 2],
+    ],
+  },
+  'admin token revoke': {
+    before: [['admin token create', { name: 'terraform', role: 'viewer' }]],
+    entered: { name: 'terraform' },
+    wrong: [[{ name: 'ghost' }, 'There is no token ghost.', 1]],
   },
   'relay add': {
     entered: { name: 'login', kind: 'logto', brand: 'acme' },
@@ -551,6 +566,19 @@ async function byCommand(action: Action<ActionPorts>, entered: Entered): Promise
   return undefined
 }
 
+/** Without the fields that only forms have. */
+function byApi(token: string | undefined, { name, fields }: Action<ActionPorts>, entered: Entered) {
+  const own = Object.entries(entered).flatMap(([field, written]): [string, Written][] => {
+    const { kind, hasNoOption } = fields[field] ?? {}
+    if (hasNoOption || (kind === 'text' && typeof written !== 'string')) return []
+    return [[field, kind === 'list' && typeof written === 'string' ? written.split(',') : written]]
+  })
+  return app.request('POST', manageUrl(name), {
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify(Object.fromEntries(own)),
+  })
+}
+
 function byForm(visitor: Visitor, { form, fields, verb }: Action<ActionPorts>, entered: Entered) {
   const values = Object.entries(entered).flatMap(
     ([name, written]): [string, string | readonly string[]][] => {
@@ -577,13 +605,19 @@ async function before({ before: steps = [], entered, prepare }: Row): Promise<En
 }
 
 /** What operators have set, and the latest audit entry, without what is random. */
+/** Without those with which the tests call the management API. */
+function withoutOwnTokens({ manageTokens, ...rows }: PolicyRows) {
+  const isOwn = ({ name }: ManageToken) => roles.some((role) => role === name)
+  return { ...rows, manageTokens: manageTokens.filter((token) => !isOwn(token)) }
+}
+
 async function state(): Promise<string> {
   const { policy, prices, brands, apps, audit, jobs, requests, sessions } = app.app.context
   const [latest] = await audit.list({ limit: 1 })
   const { action, target, details } = latest ?? {}
   const all = {
     entry: { action, target, details },
-    rows: await policy.rows(),
+    rows: withoutOwnTokens(await policy.rows()),
     brands: await brands.list(),
     apps: await apps.list(),
     prices: await prices.rows(),
@@ -595,7 +629,7 @@ async function state(): Promise<string> {
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
     .replace(/whsec_[^"]+/g, 'SECRET')
     .replace(/("by": )"[^"]*"/g, '$1"OPERATOR"')
-    .replace(/("(?:lastFour|keys?|beside|keyedCode|sealedSecret)": )"[^"]*"/g, '$1"KEY"')
+    .replace(/("(?:lastFour|keys?|beside|keyedCode|sealedSecret|sha256)": )"[^"]*"/g, '$1"KEY"')
     .replace(/("(?:by|decidedBy)": )"[^"]*"/g, '$1"OPERATOR"')
     .replace(/("(?:lastFour|keys?|beside|keyedCode)": )"[^"]*"/g, '$1"KEY"')
 }
@@ -658,6 +692,28 @@ describe.each(actions.map((action) => [action.name, action] as const))('%s', (na
     expect(await state()).toEqual(await ofCommand)
   })
 
+  test('by the management API: for its role, with the same words and the same effect', async () => {
+    ofCommand ??= afterCommand(row).finally(() => app.close())
+    await ofCommand
+    await open()
+    await everyone(action)
+    const entered = await before(row)
+    const tokens = new Map<Role, string>()
+    for (const role of roles)
+      tokens.set(role, (await operate(app, 'admin token create', { name: role, role })).secret ?? '')
+    const earlier = await state()
+    for (const role of roles.filter((each) => !hasRole(each, action.role)))
+      expect((await byApi(tokens.get(role), action, entered)).status).toBe(403)
+    for (const [wrong, message] of row.wrong) {
+      const { status, body } = await byApi(tokens.get(action.role), action, { ...entered, ...wrong })
+      expect([status, body.message]).toEqual([400, expect.stringContaining(message)])
+    }
+    expect(await state()).toEqual(earlier)
+    const { status, body } = await byApi(tokens.get(action.role), action, entered)
+    expect([status, body.success]).toEqual([200, true])
+    expect(await state()).toEqual(await ofCommand)
+  })
+
   test('its form requires a confirmation if it is sensitive', async () => {
     await open()
     const visitor = await signedIn(action.role)
@@ -716,8 +772,10 @@ const whoMayDoWhat = {
     'admin operator remove',
     'admin operator reset',
     'admin operator role',
+    'admin token create',
     'review-number add',
   ],
+  owner: ['admin token revoke'],
   'operator, confirmed': [
     '/admin/test',
     'app issue',

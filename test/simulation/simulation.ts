@@ -78,6 +78,7 @@ const noPolicy = new Policy(
     thresholds: defaultThresholds,
     acknowledgements: [],
     relays: [],
+    manageTokens: [],
   },
   relativePrices,
   [],

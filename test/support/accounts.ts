@@ -1,7 +1,7 @@
 import { TOTP } from 'otpauth'
 import type { Context } from '../../src/context.ts'
 import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
-import type { Role } from '../../src/domain/accounts/accounts.ts'
+import type { Role } from '../../src/domain/ground/role.ts'
 import type { TestApp } from './app.ts'
 import { password, passwordHash, type Seen, Visitor } from './console.ts'
 

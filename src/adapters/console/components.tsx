@@ -2,10 +2,10 @@
 
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { hasRole, type Role } from '../../domain/accounts/accounts.ts'
 import { type AuditFilters, type AuditRecord, actorWords } from '../../domain/ground/audit.ts'
 import { capitalized, counted } from '../../domain/ground/format.ts'
 import type { Listing } from '../../domain/ground/listing.ts'
+import { hasRole, type Role } from '../../domain/ground/role.ts'
 import {
   Brandmark,
   Button,

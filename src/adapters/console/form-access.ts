@@ -1,4 +1,4 @@
-import type { Role } from '../../domain/accounts/accounts.ts'
+import type { Role } from '../../domain/ground/role.ts'
 import type { Action } from '../../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../../domain/operator/actions.ts'
 import type { Entered } from '../../domain/operator/fields.ts'

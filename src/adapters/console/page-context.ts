@@ -1,4 +1,4 @@
-import type { Role } from '../../domain/accounts/accounts.ts'
+import type { Role } from '../../domain/ground/role.ts'
 import type { DatabaseFault } from '../../domain/health/database-fault.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
-import { hasRole, isSetUp } from '../../domain/accounts/accounts.ts'
+import { isSetUp } from '../../domain/accounts/accounts.ts'
 import { type LoginPorts, roleOf, sessionActor, type Visitor } from '../../domain/accounts/sessions.ts'
 import type { Numbers } from '../../domain/delivery/destination.ts'
 import type { ProviderCodes } from '../../domain/delivery/provider-codes.ts'
@@ -10,6 +10,7 @@ import type { Contacts } from '../../domain/ground/contact.ts'
 import { Failure } from '../../domain/ground/failures.ts'
 import { OperatorError } from '../../domain/ground/operator-error.ts'
 import type { Log, Secrets } from '../../domain/ground/ports.ts'
+import { hasRole } from '../../domain/ground/role.ts'
 import type { EpochMs } from '../../domain/ground/time.ts'
 import type { CountryCodes, CountrySms } from '../../domain/guard/counts.ts'
 import type { GuardReader } from '../../domain/guard/status.ts'
@@ -21,14 +22,9 @@ import {
   unreadableWords,
   unsavedWords,
 } from '../../domain/health/database-fault.ts'
-import {
-  type HealthPorts,
-  type HealthSettings,
-  readServerHealth,
-  type ServerPorts,
-} from '../../domain/health/facts.ts'
+import type { HealthPorts, HealthSettings, ServerPorts } from '../../domain/health/facts.ts'
 import type { HistoryPorts } from '../../domain/health/history.ts'
-import { type ImpactPorts, incidentNames } from '../../domain/health/incidents.ts'
+import type { ImpactPorts } from '../../domain/health/incidents.ts'
 import type { Finding } from '../../domain/health/problem.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
 import type { AppTraffic } from '../../domain/log/app-traffic.ts'
@@ -41,6 +37,7 @@ import type { Said } from '../../domain/operator/action.ts'
 import type { ActionPorts } from '../../domain/operator/actions.ts'
 import type { KeyOwners } from '../../domain/operator/changes.ts'
 import type { RouteSettings } from '../../domain/operator/destinations.ts'
+import type { StoredPorts } from '../../domain/operator/dry-run.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
 import type { ReviewNumber } from '../../domain/policy/review-number.ts'
@@ -81,6 +78,8 @@ export interface ConsoleRoutePorts
     Pick<ActionPorts, 'audit' | 'brands' | 'events' | 'jobs' | 'operator' | 'policy' | 'prices' | 'requests'>,
     Pick<ActionPorts, 'isVerifiedNumber' | 'mailRequester' | 'parsePrices' | 'requireSecret' | 'sealing'> {
   readonly apps: ActionPorts['apps'] & KeyOwners
+  /** With the request ID, for what the log has of a failure. */
+  readonly actionPorts: (actor: Actor, requestId: string) => ActionPorts & StoredPorts
   readonly guard: GuardReader
   readonly secrets: Secrets
   readonly eventLog: Pick<
@@ -350,38 +349,8 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(pageContext, 404, title, text)
   }
 
-  function actionPorts({ actor, request }: PageRequest) {
-    const guardMode = async () => settings.guard
-    const countriesOfCodes = () => ports.eventLog.countries(now())
-    const smsOfWeek = () => ports.eventLog.smsOfWeek(now())
-    const routing = async () => settings
-    const mailUrl = async () => ownUrl()
-    const mailRequester: ConsoleRoutePorts['mailRequester'] = (...mail) =>
-      ports.mailRequester(...mail).catch((error) => {
-        if (error instanceof OperatorError) throw error
-        const { requestId } = contextOf(request)
-        settings.log.error({ err: error, requestId }, 'an e-mail to a requester failed')
-        throw new OperatorError(
-          `The e-mail failed. The server log has the cause under the request ID ${requestId}.`,
-        )
-      })
-    const providerNames = async () => settings.providerNames
-    const incidents = async () =>
-      incidentNames(await readServerHealth({ ...ports, ...settings.numbers }, settings, 'hour', now()))
-    return {
-      ...settings,
-      ...settings.numbers,
-      ...ports,
-      actor,
-      guardMode,
-      countriesOfCodes,
-      smsOfWeek,
-      routing,
-      providerNames,
-      incidents,
-      mailUrl,
-      mailRequester,
-    }
+  function portsOf({ actor, request }: PageRequest) {
+    return ports.actionPorts(actor, contextOf(request).requestId)
   }
 
   /** After a rejection, the page of the form is shown again, with what was entered. */
@@ -414,7 +383,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       const changed = changedIn(action, entered, form)
       if (isUnchanged(action, changed, form))
         return done(visit, filled(own, entered), 'Nothing was changed, so nothing was saved.')
-      const said = await action.perform(actionPorts(pageRequest), changed)
+      const said = await action.perform(portsOf(pageRequest), changed)
       const after = shown.get(action.name)
       if (after) return await after(said, entered, pageRequest, pageContext)
       return done(
@@ -443,7 +412,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   ): Promise<readonly string[]> {
     if (!action.hasDryRun) throw new OperatorError('This change cannot be tried.')
     const changed = changedIn(action, entered, pageRequest.form)
-    const { text, warnings = [] } = await action.perform(actionPorts(pageRequest), changed, {
+    const { text, warnings = [] } = await action.perform(portsOf(pageRequest), changed, {
       isDryRun: true,
     })
     return [...text.split('\n'), ...warnings.map((warning) => warning.text)]

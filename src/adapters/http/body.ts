@@ -4,6 +4,8 @@ import { Failure, failureMessages } from '../../domain/ground/failures.ts'
 /** Design D4. */
 export const maxBodyBytes = 256 * 1024
 export const maxCodeBodyBytes = 16 * 1024
+/** Of the management API: price files are long. */
+export const maxManageBodyBytes = 1024 * 1024
 
 /** Of all bodies that are being received by this process. */
 export const maxReceivedBytes = 64 * 1024 * 1024

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestListener } from '../../domain/request/request-ended.ts'
 import { Answers } from './answers.ts'
 import { parseAuthorization } from './authorization.ts'
-import { readBody, readForm } from './body.ts'
+import { maxManageBodyBytes, readBody, readBytes, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
 import type { Endpoint, HttpPorts, ServerState } from './endpoint.ts'
@@ -14,6 +14,7 @@ import { endpoints } from './endpoints/index.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
+import { managePath } from './manage/description.ts'
 import { relayRoutes } from './relays/index.ts'
 import { fieldsOf } from './schema.ts'
 
@@ -75,7 +76,9 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       const path = pathOf(request.url)
       const reading = callbacks?.has(path)
         ? callbacks.read(path, request, context.requestId)
-        : readForm(request, path)
+        : isUnder(path, managePath)
+          ? readBytes(request, maxManageBodyBytes)
+          : readForm(request, path)
       return reading.finally(() => received(context))
     })
     .onBeforeHandle({ as: 'global' }, ({ request, set }) => {

@@ -51,6 +51,7 @@ export async function openPostgres(
         traces: 'server' as const,
       }),
     }),
+    atomically: (work) => pool.atomically(work),
     checkDatabase: database.check,
     trouble: () => {
       const error = pool.trouble()

@@ -32,6 +32,8 @@ export interface TransactionLimits {
 export interface Pool extends Queryable {
   /** READ COMMITTED. May be retried, so `work` must have no other effects. Rolls back if `work` throws. */
   transaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits): Promise<T>
+  /** For a process that serves no requests: all that the work reads and writes is in one transaction. */
+  atomically<T>(work: () => Promise<T>): Promise<T>
   stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
   /** Why PostgreSQL cannot be reached. */
   trouble(): DatabaseUnavailable | undefined
@@ -45,22 +47,52 @@ const retryPauseMs = 10
 /** @param log receives a problem when it begins and when it ends */
 export function openPool(target: PostgresTarget, log: (problem: string) => void): Pool {
   const connections = new Connections(target, log)
+  let whole: Transaction | undefined
   const alone = (query: Query) =>
     persistently(() => connections.use((connection) => connections.execute(connection, query)))
   return {
     query: async <Row extends object>(statement: PreparedStatement, values: readonly unknown[] = []) =>
-      (await alone(prepared(target, statement, values))).rows as Row[],
-    rows: async (text, values) => (await alone({ text, values, asArrays: true })).rows as unknown[][],
+      whole
+        ? whole.query<Row>(statement, values)
+        : ((await alone(prepared(target, statement, values))).rows as Row[]),
+    rows: async (text, values) =>
+      whole
+        ? whole.rows(text, values)
+        : ((await alone({ text, values, asArrays: true })).rows as unknown[][]),
     transaction: (work, limits) =>
-      persistently(() =>
-        connections.use((connection) => {
-          const execute = (query: Query) => connections.execute(connection, query, limits?.statementTimeoutMs)
-          return transactionOn(connection, execute, target, work, limits)
-        }),
-      ),
+      whole ? savepoint(whole, work) : persistently(() => inTransaction(work, limits)),
+    atomically: (work) =>
+      inTransaction(async (connection) => {
+        whole = connection
+        try {
+          return await work()
+        } finally {
+          whole = undefined
+        }
+      }),
     stats: () => connections.stats(),
     trouble: () => connections.trouble,
     close: () => connections.close(),
+  }
+
+  function inTransaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits) {
+    return connections.use((connection) => {
+      const execute = (query: Query) => connections.execute(connection, query, limits?.statementTimeoutMs)
+      return transactionOn(connection, execute, target, work, limits)
+    })
+  }
+}
+
+/** A part of a transaction, which is undone alone if it throws. */
+async function savepoint<T>(whole: Transaction, work: (connection: Transaction) => Promise<T>): Promise<T> {
+  await whole.rows('SAVEPOINT step', [])
+  try {
+    const result = await work(whole)
+    await whole.rows('RELEASE SAVEPOINT step', [])
+    return result
+  } catch (error) {
+    await whole.rows('ROLLBACK TO SAVEPOINT step', [])
+    throw error
   }
 }
 

@@ -42,6 +42,7 @@ export function openSqlite(
     eventLog: { ...stores.eventLog, ...createEventLogWriter(database) },
     sweep: createSweep(database),
     forget: (recipient, subjects, by) => forget(database, shared, recipient, subjects, by),
+    atomically: (work) => database.writer.atomically(work),
     checkDatabase: () => database.check(),
     trouble: () => database.writer.trouble(),
     openCircuits: undefined,

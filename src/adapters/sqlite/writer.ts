@@ -59,6 +59,8 @@ export class Writer {
   private scheduled = false
   /** Since a step of the first jobs in the queue threw. */
   private isOneByOne = false
+  /** Within `atomically`. */
+  private isWhole = false
   private log: DurableLog | undefined
   private polling: ReturnType<typeof setInterval> | undefined
   /** Those of the sync under way; empty: none is. */
@@ -116,6 +118,25 @@ export class Writer {
       this.queue.push({ step, resolve, reject, giveUpAt: now + lockWaitMs, timeoutAt: now + timeoutMs })
       this.schedule(0)
     })
+  }
+
+  /**
+   * For a process that serves no requests: all writes until the work ends are one transaction. It is rolled back if the work throws.
+   * @throws SQLITE_BUSY if another process keeps the lock
+   */
+  async atomically<T>(work: () => Promise<T>): Promise<T> {
+    withBusyRetry(() => this.sql.begin.run())
+    this.isWhole = true
+    try {
+      const result = await work()
+      this.sql.commit.run()
+      return result
+    } catch (error) {
+      this.undo()
+      throw error
+    } finally {
+      this.isWhole = false
+    }
   }
 
   /** Undefined: what this connection reads is on the disk. */
@@ -191,14 +212,14 @@ export class Writer {
       return
     }
     const startedAt = performance.now()
-    if (!this.begin()) return
+    if (!this.isWhole && !this.begin()) return
     const jobs = this.queue
     this.queue = []
     let results: readonly unknown[] | undefined
     try {
       this.reset()
-      results = this.isOneByOne ? jobs.map((job) => this.apart(job)) : this.together(jobs)
-      if (results) this.sql.commit.run()
+      results = this.isOneByOne || this.isWhole ? jobs.map((job) => this.apart(job)) : this.together(jobs)
+      if (results && !this.isWhole) this.sql.commit.run()
     } catch (error) {
       // The whole transaction failed, for example on a full disk.
       this.undo()

@@ -76,7 +76,7 @@ export function createPolicyStore(database: StoreDatabase): PolicyStore & {
 
 /** @param ofPrefixes those that are read. Undefined: all */
 function policyStatements(orm: Orm, tables: Tables, ofPrefixes?: SQL) {
-  const { budgets, destinationRules, relays, reviewNumbers, webhooks } = tables
+  const { budgets, destinationRules, manageTokens, relays, reviewNumbers, webhooks } = tables
   return {
     rules: orm.select().from(destinationRules).orderBy(asc(destinationRules.rule)),
     prefixes: orm.select().from(tables.guardPrefixes).where(ofPrefixes),
@@ -88,6 +88,7 @@ function policyStatements(orm: Orm, tables: Tables, ofPrefixes?: SQL) {
     thresholds: orm.select().from(tables.incidentThresholds),
     acknowledgements: orm.select().from(tables.acknowledgements),
     relays: orm.select().from(relays).orderBy(asc(relays.name)),
+    manageTokens: orm.select().from(manageTokens).orderBy(asc(manageTokens.name)),
   }
 }
 
@@ -144,6 +145,13 @@ function* saveRows(inside: Orm, tables: Tables, change: PolicyChange, now: Epoch
     yield* run(inside.delete(events).where(isWaiting(appId)))
   }
   yield* replaceRows(inside, tables.relays, ['name'], change.saveRelays, change.removeRelays)
+  yield* replaceRows(
+    inside,
+    tables.manageTokens,
+    ['name'],
+    change.saveManageTokens,
+    change.removeManageTokens,
+  )
   yield* replaceRows(
     inside,
     tables.reviewNumbers,

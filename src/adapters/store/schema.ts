@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { ConsoleSession } from '../../domain/accounts/sessions.ts'
 import type { Channel } from '../../domain/ground/contact.ts'
+import type { Role } from '../../domain/ground/role.ts'
 import { dayMs } from '../../domain/ground/time.ts'
 import type { EventType, PreviousSecret } from '../../domain/ground/webhook-events.ts'
 import type { BucketRow } from '../../domain/guard/bucket.ts'
@@ -586,6 +587,20 @@ export const schema = {
     { moved: 'relays' },
   ),
 
+  /** Of the management API. */
+  manageTokens: table(
+    'manage_tokens',
+    {
+      name: key().primary(),
+      /** The hash of the token, which only its owner has. */
+      sha256: text(),
+      role: text<Role>(),
+      createdAt: instant(),
+      expiresAt: instant().orNull(),
+    },
+    { moved: 'management tokens' },
+  ),
+
   prices: table(
     'prices',
     {
@@ -721,7 +736,7 @@ export const schema = {
     {
       id: id(),
       at: instant(),
-      by: oneOf('command', 'console'),
+      by: oneOf('command', 'console', 'token'),
       name: text(),
       action: text(),
       target: text(),

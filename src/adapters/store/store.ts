@@ -21,6 +21,8 @@ export interface Storage extends ReturnType<typeof createStores> {
     subjects: readonly string[],
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>
+  /** For a process that serves no requests: all writes until the work ends are one transaction. Rolls back if the work throws. */
+  atomically<T>(work: () => Promise<T>): Promise<T>
   /** Rejects if the database can't be read and written. */
   checkDatabase(): Promise<void>
   /** Without asking the database. Undefined: nothing is known. */

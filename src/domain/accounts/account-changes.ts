@@ -1,8 +1,9 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Contacts } from '../ground/contact.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
+import type { Role } from '../ground/role.ts'
 import { type EpochMs, hourMs } from '../ground/time.ts'
-import { type Account, isSetUp, type Role } from './accounts.ts'
+import { type Account, isSetUp } from './accounts.ts'
 import {
   type ConsoleDecision,
   type ConsolePorts,
@@ -71,7 +72,7 @@ export async function resetOperator(ports: AccountPorts, email: string): Promise
   await change(ports, (state, now) => {
     const account = accountOf(state, email)
     // Commands can: their caller has access to the server.
-    if (ports.actor.by === 'console') refuseLastOwner(state, account)
+    if (ports.actor.by !== 'command') refuseLastOwner(state, account)
     const { id, role, createdAt } = account
     return {
       saveAccount: { ...notSetUp, id, email, role, createdAt },

@@ -1,11 +1,6 @@
 import { instant, type Listing } from '../ground/listing.ts'
+import type { Role } from '../ground/role.ts'
 import type { EpochMs } from '../ground/time.ts'
-
-/** Each may do what the roles before it may. */
-export const roles = ['viewer', 'operator', 'owner'] as const
-
-/** A viewer reads. An operator also changes everything except accounts, which only owners change. */
-export type Role = (typeof roles)[number]
 
 export interface Passkey {
   /** In base64url. */
@@ -47,10 +42,6 @@ export interface Account extends AccountRow {
 /** Whether it can sign in: with a passkey, or with a password and an authenticator app. */
 export function isSetUp({ passkeys, passwordHash, totpSecret }: Account): boolean {
   return passkeys.length > 0 || (passwordHash !== null && totpSecret !== null)
-}
-
-export function hasRole(role: Role, required: Role): boolean {
-  return roles.indexOf(role) >= roles.indexOf(required)
 }
 
 export const accountListing = {

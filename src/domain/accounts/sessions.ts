@@ -1,5 +1,6 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
 import type { Secrets } from '../ground/ports.ts'
+import type { Role } from '../ground/role.ts'
 import { type Clock, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import { claim, granted } from '../limits/gates.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../limits/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import { type Account, isSetUp, type Passkey, type Role } from './accounts.ts'
+import { type Account, isSetUp, type Passkey } from './accounts.ts'
 
 export interface ConsoleSession {
   readonly tokenSha256: string

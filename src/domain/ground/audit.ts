@@ -1,7 +1,8 @@
 import { instant, type Listing } from './listing.ts'
 import type { EpochMs } from './time.ts'
 export interface Actor {
-  readonly by: 'command' | 'console'
+  /** `token`: one of the management API, by its name. */
+  readonly by: 'command' | 'console' | 'token'
   readonly name: string
 }
 

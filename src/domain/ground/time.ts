@@ -36,3 +36,13 @@ export function parseDuration(text: string): number | undefined {
   const ms = unitMs.get(unit)
   return ms === undefined ? undefined : Number(count) * ms
 }
+
+/** ISO 8601, in UTC. */
+export function isoTime(at: EpochMs): string {
+  return new Date(at).toISOString()
+}
+
+/** Null is none. */
+export function isoTimeOr(at: EpochMs | null): string | null {
+  return at === null ? null : isoTime(at)
+}

@@ -230,6 +230,19 @@ export function calls(settings: LimitSettings, app: Pick<AppScope, 'appId' | 'pe
   return { claims: [globalLimit(settings, app)], countsInvalid: true }
 }
 
+/** Of the management API (design D57). */
+export function manageLimit(token: string): Claim {
+  const limit = rateLimit(
+    'app-minute',
+    [`token:${token}`],
+    'manage',
+    120,
+    minuteMs,
+    'calls per minute for this token',
+  )
+  return { ...limit, limit: null, reason: 'app_minute' }
+}
+
 /** Of /messages/status, apart from the limit of all other requests (design D44). */
 export function statusLimit(appId: string): Claim {
   const scope = 'status requests per minute for this app'

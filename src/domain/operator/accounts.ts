@@ -6,8 +6,8 @@ import {
   resetOperator,
   setRole,
 } from '../accounts/account-changes.ts'
-import { roles } from '../accounts/accounts.ts'
 import type { Contacts } from '../ground/contact.ts'
+import { roles } from '../ground/role.ts'
 import { hourMs } from '../ground/time.ts'
 import { action, type Group } from './action.ts'
 import { field, oneOf, text } from './fields.ts'

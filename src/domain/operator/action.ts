@@ -1,8 +1,8 @@
-import type { Role } from '../accounts/accounts.ts'
 import type { Advice } from '../ground/advice.ts'
 import { InvalidInput } from '../ground/operator-error.ts'
+import type { Role } from '../ground/role.ts'
 import { dryRunOf, type StoredPorts } from './dry-run.ts'
-import type { Entered, Fields, InputOf } from './fields.ts'
+import { type Entered, type Fields, type InputOf, inputIn } from './fields.ts'
 
 // A change that operators can make is declared once, with `action`. Its command, its form in the console with role and confirmation,
 // the words of its audit entries and its documentation follow from the declaration.
@@ -117,10 +117,7 @@ export function action<Ports, All extends Fields, Result>(
   declared: Declaration<Ports, All, Result>,
 ): Action<Ports> & Pick<Declaration<Ports, All, Result>, 'fields' | 'run'> {
   const { fields, isSensitive, run, said, asks, foretells, sends = () => false } = declared
-  const inputOf = (entered: Entered) =>
-    Object.fromEntries(
-      Object.entries(fields).map(([name, { read }]) => [name, read(entered[name])]),
-    ) as InputOf<All>
+  const inputOf = (entered: Entered) => inputIn(fields, entered)
   return {
     ...declared,
     name: `${group.name} ${verb}`,

@@ -8,6 +8,7 @@ import type { BrandStore, OperatorPorts } from './changes.ts'
 import { type DestinationPorts, ruleActions } from './destinations.ts'
 import { type GuardChangePorts, guardActions } from './guard.ts'
 import { type AcknowledgePorts, incidentActions } from './incidents.ts'
+import { tokenActions } from './manage-tokens.ts'
 import { type MoneyPorts, moneyActions, type PriceImportPorts } from './money.ts'
 import { providerActions } from './providers.ts'
 import { type QueueOperatorPorts, queueActions } from './queue.ts'
@@ -56,6 +57,7 @@ export const actions: readonly Action<ActionPorts>[] = [
   ...reviewNumberActions,
   ...relayActions,
   ...accountActions,
+  ...tokenActions,
 ]
 
 export function actionOf(name: string): Action<ActionPorts> | undefined {

@@ -1,5 +1,5 @@
 import { InvalidInput } from '../ground/operator-error.ts'
-import { dayMs, parseDuration } from '../ground/time.ts'
+import { dayMs, type EpochMs, parseDuration } from '../ground/time.ts'
 import { isRequestId } from '../request/request-context.ts'
 
 // The fields of actions: how an operator writes each, and what it means.
@@ -180,6 +180,12 @@ export function wholeNumber(what: string, least: number, most: number) {
   }
 }
 
+/** What the fields mean. @throws InvalidInput */
+export function inputIn<All extends Fields>(fields: All, entered: Entered): InputOf<All> {
+  const read = Object.entries(fields).map(([name, { read }]) => [name, read(entered[name])])
+  return Object.fromEntries(read) as InputOf<All>
+}
+
 const longestMs = 366 * dayMs
 
 /** In milliseconds. @throws InvalidInput */
@@ -194,4 +200,55 @@ export function requestIdIn(text: string): string {
   const id = text.trim().toLowerCase()
   if (isRequestId(id)) return id
   throw new InvalidInput('The request id must be a UUID, as in the response and its X-Request-Id header.')
+}
+
+/** A duration ago (`10m`), or a date and time in ISO 8601, in UTC by default. @throws InvalidInput */
+export function instantIn(text: string, now: EpochMs, name: string): EpochMs {
+  const agoMs = parseDuration(text)
+  const time = agoMs === undefined ? isoInstant(text.trim()) : now - agoMs
+  if (!Number.isNaN(time)) return time
+  throw new InvalidInput(
+    `${name} must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.`,
+  )
+}
+
+/** NaN if invalid. */
+function isoInstant(text: string): number {
+  const [, day = '', time = 'T00:00', zone = 'Z'] =
+    /^(\d{4}-\d{2}-\d{2})(?:([T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/.exec(text) ?? []
+  // JavaScript turns 30 February into 1 March.
+  const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
+  return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
+}
+
+export class FieldFault extends InvalidInput {
+  /** @param fault the rest of the sentence that begins with the field */
+  constructor(
+    readonly field: string,
+    readonly fault: string,
+  ) {
+    super(`\`${field}\` ${fault}`)
+  }
+}
+
+/** The fields of an action, from JSON or YAML: text can be a number, null is nothing. @throws FieldFault */
+export function enteredIn(body: Readonly<Record<string, unknown>>, fields: Fields): Entered {
+  const entered: Record<string, Written> = {}
+  for (const [name, value] of Object.entries(body)) {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined
+    if (!field || field.hasNoOption) throw new FieldFault(name, 'is no field of this action.')
+    if (value !== null) entered[name] = writtenOf(name, field, value)
+  }
+  for (const [name, { isRequired }] of Object.entries(fields))
+    if (isRequired && entered[name] === undefined) throw new FieldFault(name, 'is required.')
+  return entered
+}
+
+function writtenOf(name: string, { kind }: Field, value: unknown): Written {
+  const isText = (each: unknown) => typeof each === 'string' || typeof each === 'number'
+  if (kind === 'flag' && typeof value === 'boolean') return value
+  if (kind === 'text' && isText(value)) return String(value)
+  if (kind === 'list' && Array.isArray(value) && value.every(isText)) return value.map(String)
+  const type = { flag: 'true or false', text: 'a string', list: 'an array of strings' }[kind]
+  throw new FieldFault(name, `must be ${type}.`)
 }

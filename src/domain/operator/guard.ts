@@ -278,7 +278,7 @@ interface GuardSettings {
   readonly smsCountries: readonly string[]
 }
 
-interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'>, PumpingPorts {}
+export interface GuardStatusPorts extends Pick<PolicyPorts, 'policy' | 'now'>, PumpingPorts {}
 
 /** `guard status`. */
 export async function readGuardStatus(

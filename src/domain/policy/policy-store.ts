@@ -1,6 +1,8 @@
 import type { DestinationRule } from '../delivery/destination.ts'
 import type { Alert } from '../ground/alert.ts'
 import type { Actor, AuditEntry } from '../ground/audit.ts'
+import { instant, type Listing } from '../ground/listing.ts'
+import type { Role } from '../ground/role.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
 import type { StoredMode } from '../guard/mode.ts'
@@ -27,7 +29,26 @@ export interface PolicyRows {
   readonly thresholds: IncidentThresholds
   readonly acknowledgements: readonly Acknowledgement[]
   readonly relays: readonly Relay[]
+  /** Expired ones included. */
+  readonly manageTokens: readonly ManageToken[]
 }
+
+/** Of the management API (design D57). */
+export interface ManageToken {
+  readonly name: string
+  readonly sha256: string
+  readonly role: Role
+  readonly createdAt: EpochMs
+  /** Exclusive. Null: it does not expire. */
+  readonly expiresAt: EpochMs | null
+}
+
+export const manageTokenListing = {
+  name: { title: 'Name', value: ({ name }) => name },
+  role: { title: 'Role', value: ({ role }) => role },
+  createdAt: { title: 'Created', value: ({ createdAt }) => instant(createdAt) },
+  expiresAt: { title: 'Expires', value: ({ expiresAt }) => instant(expiresAt) },
+} satisfies Listing<ManageToken>
 
 /** Until then, otpost does not call the provider. */
 export interface ProviderPause {
@@ -78,6 +99,8 @@ export interface PolicyChange {
   readonly saveAcknowledgements?: readonly Acknowledgement[]
   readonly removeAcknowledgements?: readonly Pick<Acknowledgement, 'about'>[]
   readonly saveRelays?: readonly Relay[]
+  readonly saveManageTokens?: readonly ManageToken[]
+  readonly removeManageTokens?: readonly Pick<ManageToken, 'name'>[]
   readonly removeRelays?: readonly Pick<Relay, 'name'>[]
   /** About the change. A running server delivers and logs it. */
   readonly alert?: Alert

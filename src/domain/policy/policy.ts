@@ -9,7 +9,7 @@ import type { Budget } from '../money/budgets.ts'
 import type { Tariff } from '../money/charge.ts'
 import type { PriceList } from '../money/prices.ts'
 import { relativePrices } from '../money/relative-prices.ts'
-import type { IncidentThresholds, PolicyRows } from './policy-store.ts'
+import type { IncidentThresholds, ManageToken, PolicyRows } from './policy-store.ts'
 import type { Relay } from './relay.ts'
 import { activeReviewNumbers, type ReviewNumber } from './review-number.ts'
 
@@ -27,6 +27,8 @@ export class Policy implements Tariff, WayPolicy {
   readonly budgets: readonly Budget[]
   /** Design D45; also those that are switched off. */
   readonly webhooks: ReadonlyMap<string, Webhook>
+  /** Design D57; by hash. */
+  readonly manageTokens: ReadonlyMap<string, ManageToken>
   /** Design D53; by name. */
   readonly relays: ReadonlyMap<string, Relay>
   /** Design D48; by `reviewKey`, expired ones included. */
@@ -50,6 +52,7 @@ export class Policy implements Tariff, WayPolicy {
     this.budgets = budgets
     this.budgetsByScope = Map.groupBy(budgets, ({ scope }) => scope)
     this.webhooks = new Map(webhooks.map((webhook) => [webhook.appId, webhook]))
+    this.manageTokens = new Map(rows.manageTokens.map((token) => [token.sha256, token]))
     this.relays = new Map(rows.relays.map((relay) => [relay.name, relay]))
     this.reviewNumbers = new Map(reviewNumbers.map((each) => [reviewKey(each.subject, each.brandSlug), each]))
     this.pauses = new Map(pauses.map(({ provider, until }) => [provider, until]))

@@ -130,12 +130,17 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
     <Target action={action} target={target} />,
     <Changes action={action} changes={details} />,
     <span class="who">
-      <code>{actor.name}</code>{' '}
-      <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
+      <code>{actor.name}</code> <span class="hint">{actorKinds[actor.by]}</span>
     </span>,
     <ExactTime at={at} />,
   ]
 }
+
+const actorKinds = {
+  command: 'by command',
+  console: 'in the console',
+  token: 'by the management API',
+} as const
 
 export function Changes({ action, changes }: { action: string; changes: AuditRecord['details'] }) {
   const entries = Object.entries(changes).map(([name, value]) => detailWords(action, name, value))

@@ -1,21 +1,36 @@
 /** @jsxImportSource preact */
 
-import { type Account, accountListing, isSetUp, roles } from '../../../domain/accounts/accounts.ts'
+import { type Account, accountListing, isSetUp } from '../../../domain/accounts/accounts.ts'
 import { counted } from '../../../domain/ground/format.ts'
+import { roles } from '../../../domain/ground/role.ts'
 import { operatorInvite, operatorRemove, operatorReset } from '../../../domain/operator/accounts.ts'
+import { tokenCreate, tokenRevoke } from '../../../domain/operator/manage-tokens.ts'
+import { type ManageToken, manageTokenListing } from '../../../domain/policy/policy-store.ts'
 import { Badge, Button, Empty, Time } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import { actions, Card, columnsOf, consolePage, Form, ShownOnce, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 
+export interface OperatorsModel {
+  readonly accounts: readonly Account[]
+  readonly tokens: readonly ManageToken[]
+  /** Of the management API; shown once. */
+  readonly created?: { readonly title: string; readonly token: string }
+}
+
 export function operatorsPage(
   pageContext: PageContext,
-  { accounts }: { readonly accounts: readonly Account[] },
+  { accounts, tokens, created }: OperatorsModel,
 ): string {
   return consolePage(
     pageContext,
     { title: 'Operators', section: 'operators' },
     <>
+      {created && (
+        <ShownOnce title={created.title} thing="token" text={created.token}>
+          otpost stores only its hash. If you lose it, revoke the token and create another one.
+        </ShownOnce>
+      )}
       <Card
         class="accounts"
         title="Accounts"
@@ -42,6 +57,18 @@ export function operatorsPage(
           start={{ role: accounts.length === 0 ? 'owner' : 'operator' }}
           submit="Invite"
         />
+      </Card>
+      <Card
+        title="Tokens of the management API"
+        hint="Programs call /api/manage with them. The audit log names the token."
+      >
+        <Table
+          caption="Tokens of the management API"
+          columns={[...columnsOf(manageTokenListing, 'name', 'role', 'createdAt', 'expiresAt'), actions]}
+          rows={tokens.map(tokenCells)}
+          empty="None."
+        />
+        <ActionForm of={tokenCreate} id="token" start={{ role: 'operator' }} submit="Create a token" />
       </Card>
     </>,
   )
@@ -101,6 +128,24 @@ function accountCells(account: Account, isOwn: boolean) {
         Remove<span class="sr-only"> {email}</span>
       </ActionButton>
     </div>,
+  ]
+}
+
+function tokenCells({ name, role, createdAt, expiresAt }: ManageToken) {
+  return [
+    <code key="name">{name}</code>,
+    role,
+    <Time key="created" at={createdAt} />,
+    expiresAt === null ? 'never' : <Time key="expires" at={expiresAt} />,
+    <ActionButton
+      key="revoke"
+      of={tokenRevoke}
+      with={{ name }}
+      confirm={`Revoke the token ${name}? Programs can no longer use it.`}
+      kind="danger"
+    >
+      Revoke<span class="sr-only"> {name}</span>
+    </ActionButton>,
   ]
 }
 

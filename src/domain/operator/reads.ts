@@ -1,0 +1,262 @@
+import { ruleListing } from '../delivery/destination.ts'
+import { auditListing } from '../ground/audit.ts'
+import { rowOf } from '../ground/listing.ts'
+import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
+import { isoTime } from '../ground/time.ts'
+import { type HealthPorts, readBudgets } from '../health/facts.ts'
+import type { EventLogReader } from '../log/event-log.ts'
+import { explain } from '../log/explain.ts'
+import { callRow, deliveryRow, traceRow } from '../log/log-rows.ts'
+import {
+  callResults,
+  calls,
+  type Found,
+  type LogFilter,
+  type LogPosition,
+  statusesIn,
+} from '../log/log-search.ts'
+import { budgetListing } from '../money/budgets.ts'
+import { type DaySpend, spendingPeriods, spendingSpan } from '../money/spending.ts'
+import { jobListing } from '../notify/queue.ts'
+import { manageTokenListing } from '../policy/policy-store.ts'
+import { relayListing } from '../policy/relay.ts'
+import { activeReviewNumbers, reviewNumberListing } from '../policy/review-number.ts'
+import { isRequestId } from '../request/request-context.ts'
+import type { ActionPorts } from './actions.ts'
+import { appRows } from './app-rows.ts'
+import { brandRow } from './brands.ts'
+import { authoredRules, listedRules } from './destinations.ts'
+import {
+  type Entered,
+  type Fields,
+  field,
+  type InputOf,
+  inputIn,
+  instantIn,
+  oneOf,
+  optional,
+  requestIdIn,
+  text,
+  wholeNumber,
+} from './fields.ts'
+import { type GuardStatusPorts, readGuardStatus } from './guard.ts'
+
+// What operators read, for the management API (design D57). Names, fields and rows are those of the commands.
+
+type HealthReads = Pick<HealthPorts, 'budgets' | 'alerts'>
+
+export interface ReadPorts extends ActionPorts, HealthReads, GuardStatusPorts {
+  readonly eventLog: ActionPorts['eventLog'] &
+    Pick<EventLogReader, 'trace' | 'deliveries' | 'findDeliveries' | 'findCalls'> & {
+      spending(from: number, until: number): Promise<readonly DaySpend[]>
+    }
+  readonly smsCountries: readonly string[]
+  readonly isCountry: (code: string) => boolean
+}
+
+/** What operators read. Every role may. */
+export interface OperatorRead {
+  /** As the command. */
+  readonly name: string
+  readonly does: string
+  readonly fields: Fields
+  /** @throws InvalidInput, OperatorError */
+  readonly run: (ports: ReadPorts, entered: Entered) => Promise<object>
+}
+
+function read<All extends Fields>(
+  name: string,
+  does: string,
+  fields: All,
+  run: (ports: ReadPorts, input: InputOf<All>) => Promise<object>,
+): OperatorRead {
+  return { name, does, fields, run: (ports, entered) => run(ports, inputIn(fields, entered)) }
+}
+
+function list(
+  name: string,
+  does: string,
+  rows: (ports: ReadPorts) => Promise<readonly object[]>,
+): OperatorRead {
+  return read(name, does, {}, async (ports) => ({ rows: await rows(ports) }))
+}
+
+const limit = field(wholeNumber('limit', 1, 1000), {
+  label: 'Rows',
+  help: 'how many rows, at most 1000',
+  byDefault: '100',
+})
+
+/** Of both lists of the event log, newest first. */
+const logFields = {
+  to: optional(text, { label: 'Recipient', help: 'only those of this phone number or e-mail address' }),
+  app: optional(text, { label: 'App', help: 'only those of this app' }),
+  brand: optional(text, { label: 'Brand', help: 'only those of this brand' }),
+  provider: optional(text, { label: 'Provider', help: 'only those of this provider' }),
+  channel: optional(oneOf('channel', ['SMS', 'EMAIL'] as const), {
+    label: 'Channel',
+    help: 'only SMS, or only e-mail',
+  }),
+  country: optional(text, { label: 'Country', help: 'only SMS to this country, such as GB' }),
+  since: optional(text, { label: 'Since', help: 'only later ones: 30m, 12h, 7d, or a time in ISO 8601' }),
+  until: optional(text, { label: 'Until', help: 'only earlier ones, in the same form' }),
+  limit,
+  next: optional(nextIn, { label: 'Next', help: 'the `next` of the previous page' }),
+} as const
+
+/** Every read. */
+export const reads: readonly OperatorRead[] = [
+  list('brand list', 'list the brands', async ({ brands }) => (await brands.list()).map(brandRow)),
+  list('app list', 'list the apps with their scope, their keys and their webhook', async (ports) => {
+    const { scopes, webhooks } = await ports.policy.rows()
+    return appRows(await ports.apps.list(), scopes, webhooks, await ports.events.failing())
+  }),
+  list('budget list', 'list the budgets, with what was spent and what remains', async (ports) => {
+    const statuses = await readBudgets(ports, (await ports.policy.rows()).budgets, ports.now())
+    return statuses.map((status) => rowOf(budgetListing, status))
+  }),
+  list('destination list', 'list the destination rules', async ({ policy, smsCountries }) =>
+    listedRules(smsCountries, (await policy.rows()).rules).map((rule) => rowOf(ruleListing, rule)),
+  ),
+  list('relay list', 'list the relays', async ({ policy, ownUrl }) => {
+    const listing = relayListing(await ownUrl())
+    return (await policy.rows()).relays.map((relay) => rowOf(listing, relay))
+  }),
+  list('review-number list', 'list the review numbers', async ({ policy, now }) =>
+    activeReviewNumbers((await policy.rows()).reviewNumbers, now()).map((each) =>
+      rowOf(reviewNumberListing, each),
+    ),
+  ),
+  list('admin token list', 'list the tokens of the management API', async ({ policy }) =>
+    (await policy.rows()).manageTokens.map((token) => rowOf(manageTokenListing, token)),
+  ),
+  read('request list', 'list the access requests', { limit }, async ({ requests }, { limit }) => ({
+    rows: await requests.list({ limit }),
+  })),
+  read('audit', 'list the audit log, newest first', { limit }, async ({ audit }, { limit }) => ({
+    rows: (await audit.list({ limit })).map((record) => rowOf(auditListing, record)),
+  })),
+  read('guard status', 'what the guard knows and blocks', {}, async (ports) =>
+    readGuardStatus(ports, { guard: await ports.guardMode(), smsCountries: ports.smsCountries }),
+  ),
+  read(
+    'spending',
+    'what SMS cost, by day, currency, country, app, brand and provider',
+    {
+      period: field(oneOf('period', spendingPeriods), {
+        label: 'Period',
+        help: spendingPeriods.join(', '),
+        byDefault: '7-days',
+      }),
+    },
+    async ({ eventLog, now }, { period }) => {
+      const { from, until } = spendingSpan(period, now())
+      const days = await eventLog.spending(from, until)
+      return {
+        rows: days.map(({ at, micros, ...spend }) => ({
+          day: isoTime(at).slice(0, 10),
+          ...spend,
+          amount: micros / 1e6,
+        })),
+      }
+    },
+  ),
+  read(
+    'deliveries',
+    'list the delivery log: each attempt with its provider, outcome and delivery report; newest first',
+    {
+      ...logFields,
+      status: optional((words: string) => statusesIn(words.split(',')), {
+        label: 'Status',
+        help: 'only these, such as failed',
+      }),
+    },
+    async (ports, { status, ...filters }) => {
+      const filter = { ...logFilter(ports, filters), statuses: status }
+      return pageOf(
+        await ports.eventLog.findDeliveries(filter, { before: filters.next, limit: filters.limit }),
+        deliveryRow,
+      )
+    },
+  ),
+  read(
+    'requests',
+    'list the calls of apps with their result and its reason; newest first',
+    {
+      ...logFields,
+      call: optional(oneOf('call', Object.keys(calls) as (keyof typeof calls)[]), {
+        label: 'Call',
+        help: 'only of this kind',
+      }),
+      result: optional(oneOf('result', Object.keys(callResults) as (keyof typeof callResults)[]), {
+        label: 'Result',
+        help: 'only with this result',
+      }),
+    },
+    async (ports, { call, result, ...filters }) => {
+      const filter = { ...logFilter(ports, filters), call, result }
+      return pageOf(
+        await ports.eventLog.findCalls(filter, { before: filters.next, limit: filters.limit }),
+        callRow,
+      )
+    },
+  ),
+  read(
+    'explain',
+    'the trace of one request: checks, limits, providers and delivery reports',
+    { requestId: field(requestIdIn, { label: 'Request', help: 'the requestId of the answer' }) },
+    async ({ eventLog, jobs, policy, audit, smsCountries }, { requestId }) => {
+      const [trace, deliveries, queued, rules] = await Promise.all([
+        eventLog.trace(requestId),
+        eventLog.deliveries({ requestId, limit: 10_000 }),
+        jobs.ofRequest(requestId),
+        authoredRules({ policy, audit }, smsCountries),
+      ])
+      if (!trace) throw new OperatorError(`Request ${requestId} is not in the event log.`)
+      const { opening, checks } = explain(trace, deliveries, queued, rules)
+      return {
+        ...traceRow(trace, deliveries),
+        jobs: queued.map((job) => rowOf(jobListing, job)),
+        opening,
+        checks,
+      }
+    },
+  ),
+]
+
+function logFilter(
+  { contacts, secrets, now, isCountry }: ReadPorts,
+  {
+    to,
+    app,
+    brand,
+    provider,
+    channel,
+    country,
+    since,
+    until,
+  }: Omit<InputOf<typeof logFields>, 'limit' | 'next'>,
+): LogFilter {
+  const recipient = contacts.phone(to) ?? contacts.email(to)
+  if (to !== undefined && !recipient) throw new InvalidInput(`to ${contacts.faultOf(to)}`)
+  if (country !== undefined && !isCountry(country))
+    throw new InvalidInput('country must be an ISO 3166-1 country code, such as GB.')
+  const at = now()
+  return {
+    ...{ app, brand, provider, channel, country },
+    recipientHashes: recipient && secrets.subjects(recipient.channel, recipient.to),
+    since: since === undefined ? undefined : instantIn(since, at, 'since'),
+    until: until === undefined ? undefined : instantIn(until, at, 'until'),
+  }
+}
+
+/** One search reads a limited part of the log, so a page can have fewer rows and still a next one. */
+function pageOf<Row>({ rows, next }: Found<Row>, rowOf: (row: Row) => object) {
+  return { rows: rows.map(rowOf), next: next && `${next.requestId}.${next.attempt}` }
+}
+
+function nextIn(text: string): LogPosition {
+  const [, requestId = '', attempt] = /^([0-9a-f-]{36})\.(\d{1,6})$/.exec(text) ?? []
+  if (!isRequestId(requestId)) throw new InvalidInput('next must be the `next` of a page.')
+  return { requestId, attempt: Number(attempt) }
+}

@@ -1,0 +1,333 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createProgram } from '../../src/commands/program.ts'
+import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
+import { operate } from '../support/operator.ts'
+
+// Design D57: the configuration as one file.
+
+const folder = temporaryFolder()
+let app: TestApp
+
+beforeEach(async () => {
+  app = await createTestApp()
+})
+afterEach(() => app.close())
+
+/** What a command prints. @throws its error */
+async function command(...words: string[]): Promise<string[]> {
+  const lines: string[] = []
+  const stdout = spyOn(process.stdout, 'write').mockImplementation((text) => lines.push(String(text)) > 0)
+  const stderr = spyOn(process.stderr, 'write').mockImplementation(() => true)
+  try {
+    await createProgram({ ...app.database.env }).parseAsync(['bun', 'otpost', ...words])
+  } finally {
+    stdout.mockRestore()
+    stderr.mockRestore()
+  }
+  return lines.join('').trimEnd().split('\n')
+}
+
+function fileOf(text: string): string {
+  const path = join(folder.path, `${crypto.randomUUID()}.yaml`)
+  writeFileSync(path, text)
+  return path
+}
+
+const apply = (text: string, ...options: string[]) => command('apply', fileOf(text), ...options)
+const exported = async () => `${(await command('config', 'export')).join('\n')}\n`
+
+const whole = `
+brands:
+  - slug: acme
+    displayName: Acme
+    notifyTemplates: [ORDER_PLACED]
+    dltEnabled: true
+    entityId: "1101234567890123456"
+  - slug: globex
+    displayName: Globex
+    lang: de
+    domain: globex.example
+texts:
+  - slug: globex
+    key: LOGIN_OTP
+    text: "Ihr Code: {{otp}}"
+  - slug: globex
+    key: TABLE_READY
+    lang: en
+    text: "Table {{table}} is ready."
+    variables: ["table:number:99"]
+  - slug: acme
+    key: LOGIN_OTP
+    email: true
+    subject: Your code
+    text: "Your code is {{otp}}."
+templates:
+  - slug: acme
+    key: ORDER_PLACED
+    ids: ["1107000000000000001"]
+    senderId: ACMEIN
+apps:
+  - appId: till
+    brands: [globex, acme]
+    operations: [otp]
+    perMinute: 60
+webhooks:
+  - appId: till
+    url: https://till.example/events
+    events: [otp.verified]
+destinations:
+  - rule: GB
+    action: allow
+  - rule: "+4470"
+    action: block
+  - rule: GB
+    brand: globex
+    action: monitor
+    providers: [outbox]
+    sender: Globex
+prices: |
+  prefix,currency,price
+  +44,EUR,0.04
+  +1,EUR,0.01
+budgets:
+  - scope: server
+    period: month
+    amount: 99.50
+    alertAt: [50, 80]
+  - scope: brand:acme
+    of: codes
+    period: day
+    amount: 5
+    stops: false
+relays:
+  - name: login
+    kind: logto
+    brand: acme
+    app: till
+    secret: one-that-is-long-enough
+`
+
+test('the second run has no differences, and an export has the same configuration', async () => {
+  const lines = await apply(whole)
+  expect(lines.map((line) => line.split(' ')[0])).not.toContain('-')
+  expect(lines).toContain('+ texts globex TABLE_READY en')
+  expect(await apply(whole)).toEqual(['No differences.'])
+  const first = await exported()
+  expect(await apply(first, '--prune')).toEqual(['No differences.'])
+  expect(first).not.toContain('one-that-is-long-enough')
+  await app.close()
+  app = await createTestApp()
+  await apply(first.replace('kind: logto', 'kind: logto\n    secret: one-that-is-long-enough'))
+  expect(await exported()).toBe(first)
+})
+
+test('a server built by the management API, and one built by commands, are the same', async () => {
+  await apply(whole)
+  const byFile = await exported()
+  const prices = fileOf('prefix,currency,price\n+44,EUR,0.04\n+1,EUR,0.01\n')
+  const text = (words: string) => fileOf(words)
+
+  await app.close()
+  app = await createTestApp()
+  const steps = [
+    ['price', 'import', prices],
+    [
+      'brand',
+      'put',
+      'acme',
+      '--name',
+      'Acme',
+      '--notify',
+      'ORDER_PLACED',
+      '--dlt',
+      '--entity',
+      '1101234567890123456',
+    ],
+    ['brand', 'put', 'globex', '--name', 'Globex', '--lang', 'de', '--domain', 'globex.example'],
+    ['text', 'set', 'globex', 'LOGIN_OTP', '--file', text('Ihr Code: {{otp}}')],
+    [
+      'text',
+      'set',
+      'globex',
+      'TABLE_READY',
+      '--lang',
+      'en',
+      '--var',
+      'table:number:99',
+      '--file',
+      text('Table {{table}} is ready.'),
+    ],
+    [
+      'text',
+      'set',
+      'acme',
+      'LOGIN_OTP',
+      '--email',
+      '--subject',
+      'Your code',
+      '--file',
+      text('Your code is {{otp}}.'),
+    ],
+    ['brand', 'template', 'acme', 'ORDER_PLACED', '--id', '1107000000000000001', '--sender', 'ACMEIN'],
+    ['app', 'issue', 'till', '--brand', 'globex', '--brand', 'acme', '--allow', 'otp', '--per-minute', '60'],
+    ['app', 'webhook', 'till', '--url', 'https://till.example/events', '--event', 'otp.verified'],
+    ['destination', 'set', 'GB', 'allow'],
+    ['destination', 'set', '+4470', 'block'],
+    [
+      'destination',
+      'set',
+      'GB',
+      'monitor',
+      '--brand',
+      'globex',
+      '--providers',
+      'outbox',
+      '--sender',
+      'Globex',
+    ],
+    ['budget', 'set', 'server', '--per', 'month', '--amount', '99.50', '--alert', '50,80'],
+    ['budget', 'set', 'brand:acme', '--of', 'codes', '--per', 'day', '--amount', '5', '--no-stop'],
+    ['relay', 'add', 'login', '--kind', 'logto', '--brand', 'acme', '--app', 'till'],
+  ]
+  for (const step of steps) await command(...step)
+  expect(await exported()).toBe(byFile)
+
+  await app.close()
+  app = await createTestApp()
+  const token = (await operate(app, 'admin token create', { name: 'ci', role: 'operator' })).secret
+  const calls: [string, object][] = [
+    ['price.import', { prices: 'prefix,currency,price\n+44,EUR,0.04\n+1,EUR,0.01\n' }],
+    [
+      'brand.put',
+      {
+        slug: 'acme',
+        displayName: 'Acme',
+        notifyTemplates: ['ORDER_PLACED'],
+        dltEnabled: true,
+        entityId: '1101234567890123456',
+      },
+    ],
+    ['brand.put', { slug: 'globex', displayName: 'Globex', lang: 'de', domain: 'globex.example' }],
+    ['text.set', { slug: 'globex', key: 'LOGIN_OTP', text: 'Ihr Code: {{otp}}' }],
+    [
+      'text.set',
+      {
+        slug: 'globex',
+        key: 'TABLE_READY',
+        lang: 'en',
+        variables: ['table:number:99'],
+        text: 'Table {{table}} is ready.',
+      },
+    ],
+    [
+      'text.set',
+      { slug: 'acme', key: 'LOGIN_OTP', email: true, subject: 'Your code', text: 'Your code is {{otp}}.' },
+    ],
+    [
+      'brand.template',
+      { slug: 'acme', key: 'ORDER_PLACED', ids: ['1107000000000000001'], senderId: 'ACMEIN' },
+    ],
+    ['app.issue', { appId: 'till', brands: ['globex', 'acme'], operations: ['otp'], perMinute: 60 }],
+    ['app.webhook', { appId: 'till', url: 'https://till.example/events', events: ['otp.verified'] }],
+    ['destination.set', { rule: 'GB', action: 'allow' }],
+    ['destination.set', { rule: '+4470', action: 'block' }],
+    [
+      'destination.set',
+      { rule: 'GB', action: 'monitor', brand: 'globex', providers: ['outbox'], sender: 'Globex' },
+    ],
+    ['budget.set', { scope: 'server', period: 'month', amount: '99.50', alertAt: [50, 80] }],
+    ['budget.set', { scope: 'brand:acme', of: 'codes', period: 'day', amount: 5, stops: false }],
+    ['relay.add', { name: 'login', kind: 'logto', brand: 'acme', app: 'till' }],
+  ]
+  for (const [name, body] of calls) {
+    const answer = await app.request('POST', `/api/manage/${name}`, {
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    })
+    expect([name, answer.status, answer.body.message]).toEqual([name, 200, expect.any(String)])
+  }
+  expect(await exported()).toBe(byFile)
+})
+
+describe('a file with faults', () => {
+  test.each([
+    ['brands:\n  - slug: acme\n    colour: red', 'line 2: `colour` is no field'],
+    ['brands:\n  - displayName: X', 'line 2: `slug` is required'],
+    ['budget: []', 'line 1: budget is no part of the configuration'],
+    ['brands: acme', 'line 1: brands must be a list'],
+    ['brands:\n  - acme', 'line 2: brands: an entry must be a map'],
+    ['- a', 'line 1: the file must be a map of lists'],
+    ['brands:\n  - slug: a\n  - slug: "a', 'line 3:'],
+    ['brands:\n  - slug: a\n    slug: b', 'line 3: Map keys must be unique'],
+    ['destinations:\n  - rule: GB\n    action: alow', 'line 2: The action must be one of'],
+    [
+      'destinations:\n  - rule: GB\n    action: allow\n  - rule: GB\n    action: block',
+      'line 4: destinations: the same entry as in line 2',
+    ],
+    ['texts:\n  - slug: acme\n    key: LOGIN_OTP\n    textFile: nowhere.txt', 'line 2: '],
+  ])('%j: %s', async (text, message) => {
+    await expect(apply(text)).rejects.toThrow(message)
+  })
+
+  test('has all of them at once', async () => {
+    const text = 'brands:\n  - slug: acme\n    colour: red\n  - displayName: X\nbudget: []'
+    await expect(apply(text)).rejects.toThrow(/has 3 faults:\nline 2.*\nline 4.*\nline 5/)
+  })
+})
+
+test('one rejected entry leaves everything as it was, and each rejection has its line', async () => {
+  const before = await exported()
+  const text = `
+brands:
+  - slug: new
+    displayName: New
+budgets:
+  - scope: app:ghost
+    period: month
+    amount: 5
+destinations:
+  - rule: DE
+    action: allow
+    providers: [ghost-sms]
+`
+  await expect(apply(text)).rejects.toThrow(
+    /Nothing was changed:\nline 10: ghost-sms is not.*\nline 6: App ghost/s,
+  )
+  expect(await exported()).toBe(before)
+})
+
+test('--dry-run prints the differences, and stores nothing', async () => {
+  const before = await exported()
+  const lines = await apply(whole, '--dry-run')
+  expect(lines.at(-1)).toBe('Nothing was changed.')
+  expect(lines).toContain('+ brands globex')
+  expect(await exported()).toBe(before)
+})
+
+test('--prune removes what the lists of the file do not have, and no list that it leaves out', async () => {
+  await apply(whole)
+  const lines = await apply(
+    'budgets:\n  - scope: server\n    period: month\n    amount: 50\nwebhooks: []',
+    '--prune',
+  )
+  expect(lines).toEqual([
+    '- webhooks till',
+    '~ budgets server: amount: 99.5 → 50, alertAt: 50, 80 → none',
+    '- budgets brand:acme codes',
+  ])
+  const after = await exported()
+  expect([after.includes('rule: GB'), after.includes('till.example')]).toEqual([true, false])
+})
+
+test('each change has its audit entry, as by hand', async () => {
+  await apply(whole)
+  const actions = (await app.app.context.audit.list({ limit: 100 })).map(({ action }) => action)
+  expect(new Set(actions)).toEqual(
+    new Set([
+      ...['brand.created', 'brand.changed', 'brand.template', 'text.set', 'app.changed', 'app.webhook-set'],
+      ...['destination.set', 'price.imported', 'budget.set', 'relay.added'],
+    ]),
+  )
+})

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { actions } from '../../src/domain/operator/actions.ts'
+import { reads } from '../../src/domain/operator/reads.ts'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { operate } from '../support/operator.ts'
+
+// Design D57: the management API. test/http/actions.test.ts has each action.
+
+let app: TestApp
+
+beforeEach(async () => {
+  app = await createTestApp()
+})
+afterEach(() => app.close())
+
+async function token(role: string, duration?: string): Promise<string> {
+  const entered = { name: `${role}-${duration ?? 'always'}`, role, duration }
+  return (await operate(app, 'admin token create', entered)).secret ?? ''
+}
+
+function call(name: string, bearer: string | undefined, body: unknown = {}) {
+  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+  return app.request('POST', `/api/manage/${name}`, { headers, body: JSON.stringify(body) })
+}
+
+describe('a token', () => {
+  test('is required', async () => {
+    const answers = await Promise.all([
+      call('brand.list', undefined),
+      call('brand.list', 'another'),
+      app.request('GET', '/api/manage'),
+      app.request('POST', '/api/manage/brand.list', { headers: { authorization: 'Basic YTpi' }, body: '{}' }),
+    ])
+    expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
+      [401, 'unauthorized'],
+      [403, 'forbidden'],
+      [401, 'unauthorized'],
+      [403, 'forbidden'],
+    ])
+  })
+
+  test('of an app is none', async () => {
+    const { secret } = await operate(app, 'app issue', { appId: 'till' })
+    expect((await call('brand.list', secret)).status).toBe(403)
+  })
+
+  test('ends when it expires, and when it is revoked', async () => {
+    const [short, long] = [await token('viewer', '1h'), await token('viewer')]
+    expect((await call('brand.list', short)).status).toBe(200)
+    app.advance(3600)
+    expect((await call('brand.list', short)).status).toBe(403)
+    expect((await call('brand.list', long)).status).toBe(200)
+    await operate(app, 'admin token revoke', { name: 'viewer-always' })
+    expect((await call('brand.list', long)).status).toBe(403)
+  })
+
+  test('has 120 calls a minute', async () => {
+    const viewer = await token('viewer')
+    const answers = []
+    for (let calls = 0; calls < 121; calls++) answers.push(await call('brand.list', viewer))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(120)
+    expect(answers.find(({ status }) => status === 429)?.headers.get('retry-after')).toBe('60')
+  })
+
+  test('is named in the audit log, which does not have it', async () => {
+    const operator = await token('operator')
+    await call('brand.put', operator, { slug: 'globex', displayName: 'Globex' })
+    const [entry] = (await call('audit', operator, { limit: 1 })).body.rows
+    expect([entry.action, entry.by]).toEqual(['brand.created', 'token operator-always'])
+    const { body } = await call('audit', operator)
+    expect(JSON.stringify([body, app.lines])).not.toContain(operator)
+  })
+})
+
+describe('a body', () => {
+  test.each([
+    [{ slug: 'globex', colour: 'red' }, 'colour', '`colour` is no field of this action.'],
+    [{ displayName: 'Globex' }, 'slug', '`slug` is required.'],
+    [{ slug: 'globex', dltEnabled: 'yes' }, 'dltEnabled', '`dltEnabled` must be true or false.'],
+    [
+      { slug: 'globex', notifyTemplates: 'ORDER_PLACED' },
+      'notifyTemplates',
+      '`notifyTemplates` must be an array of strings.',
+    ],
+    [{ slug: { a: 1 } }, 'slug', '`slug` must be a string.'],
+    [{ slug: 'globex', mustBeNew: true }, 'mustBeNew', '`mustBeNew` is no field of this action.'],
+  ])('%j names the field %s', async (body, field, message) => {
+    const { status, body: answer } = await call('brand.put', await token('operator'), body)
+    expect([status, answer.error, answer.field, answer.message]).toEqual([
+      400,
+      'validation_error',
+      field,
+      message,
+    ])
+  })
+
+  test.each(['[]', '"a"', '{', ''])('%s is an object or nothing', async (body) => {
+    const headers = { authorization: `Bearer ${await token('viewer')}` }
+    const { status } = await app.request('POST', '/api/manage/brand.list', { headers, body })
+    expect(status).toBe(body === '' ? 200 : 400)
+  })
+
+  test('for an unknown action is 404', async () => {
+    expect((await call('brand.paint', await token('viewer'))).status).toBe(404)
+  })
+})
+
+test('a secret is in the answer once', async () => {
+  const { body } = await call('app.issue', await token('operator'), { appId: 'till', brands: ['acme'] })
+  expect([body.success, body.secret]).toEqual([true, expect.stringMatching(/^otp_live_/)])
+  const { rows } = (await call('app.list', await token('viewer'))).body
+  expect(rows.map(({ appId, brands }: { appId: string; brands: string[] }) => [appId, brands])).toEqual([
+    ['till', ['acme']],
+  ])
+  expect(JSON.stringify(rows)).not.toContain(body.secret)
+})
+
+test('the event log is read in pages, newest first, and filtered', async () => {
+  const requestIds: string[] = []
+  for (const phone of ['+12025550101', '+12025550102', '+447400123456'])
+    requestIds.unshift((await app.post('/otp/send', { phone })).body.requestId)
+  const viewer = await token('viewer')
+  const first = (await call('deliveries', viewer, { limit: 2 })).body
+  const second = (await call('deliveries', viewer, { limit: 2, next: first.next })).body
+  const found = [...first.rows, ...second.rows].map(({ requestId }) => requestId)
+  expect(found).toEqual(requestIds)
+  const toOne = (await call('requests', viewer, { to: '+1 202 555 0101', call: 'code' })).body
+  expect(toOne.rows.map((row: { requestId: string }) => row.requestId)).toEqual([requestIds[2]])
+  expect((await call('deliveries', viewer, { country: 'gb' })).status).toBe(400)
+  expect((await call('deliveries', viewer, { country: 'GB' })).body.rows).toHaveLength(1)
+  expect(JSON.stringify([first, toOne])).not.toContain('2025550101')
+  const explained = (await call('explain', viewer, { requestId: requestIds[0] })).body
+  expect([explained.deliveries.length, explained.opening.join(' ')]).toEqual([
+    1,
+    expect.stringContaining('requested a code'),
+  ])
+})
+
+test('every read answers', async () => {
+  const viewer = await token('viewer')
+  const { requestId } = (await app.post('/otp/send', { phone: '+12025550101' })).body
+  for (const { name } of reads) {
+    const { status, body } = await call(
+      name.replaceAll(' ', '.'),
+      viewer,
+      name === 'explain' ? { requestId } : {},
+    )
+    expect([name, status, body.success]).toEqual([name, 200, true])
+  }
+})
+
+test('GET /api/manage describes each action and read as OpenAPI', async () => {
+  const headers = { authorization: `Bearer ${await token('viewer')}` }
+  const { body } = await app.request('GET', '/api/manage', { headers })
+  expect(Object.keys(body.paths).sort()).toEqual(
+    [...actions, ...reads].map(({ name }) => `/api/manage/${name.replaceAll(' ', '.')}`).sort(),
+  )
+  const { schema } = body.paths['/api/manage/budget.set'].post.requestBody.content['application/json']
+  expect(schema.required).toEqual(['scope', 'period', 'amount'])
+  expect(schema.properties.period.enum).toEqual(['day', 'month'])
+})
