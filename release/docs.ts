@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Argument, Command, Option } from 'commander'
-import { sectionOf } from '../src/adapters/console/components.tsx'
 import { shippedFiles } from '../src/adapters/sms/file/shipped/index.ts'
 import { exitStatuses, several } from '../src/commands/common.ts'
 import { createProgram } from '../src/commands/program.ts'
@@ -31,7 +30,7 @@ export function settingsPage(settings: readonly Setting[]): string {
     '# Settings',
     generated,
     'For operators. This page lists every environment variable that otpost reads, with its default and allowed values.',
-    'otpost reads the environment at start, reports all problems together, and exits with status 78. An empty value counts as unset.',
+    'otpost reads the environment at start, reports all problems together, and exits with status 78. an empty value counts as unset.',
     'It also reads a file in the form of `EnvironmentFile` of systemd: that of `--env-file`, else of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env`. Environment variables take precedence.',
     '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets.',
     ...[...groups].flatMap(([group, members]) => [
@@ -95,8 +94,9 @@ export function commandsPage(program: Command): string {
     'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Give each command the [settings](settings.md) of the server. A running server uses a change from its next request on; other nodes on PostgreSQL use it within 10 ms.',
     [
       '- "Several": repeat the option, or separate the values by commas.',
-      '- "Console": the page of the [console](console.md) that changes the same, and whether it asks for a confirmation. Without another role, an operator may do it.',
-      '- "Audit": the entries that the change has in the [audit log](events.md#audit-log).',
+      '- "Audit": the entries in the [audit log](events.md#audit-log). The [console](console.md) changes the same.',
+      '- "Confirmed": the console asks for a confirmation. "Role": who may do it there, if not every operator.',
+
       '- `app revoke`, `forget`, `guard block` (of a whole country) and `restore` ask for a confirmation at a terminal. In a script, such a `guard block` requires `--yes`.',
     ].join('\n'),
     '## Global options',
@@ -137,12 +137,11 @@ function allOf(commands: readonly Command[]): readonly Command[] {
 function actionWords(command: Command): readonly string[] {
   const action = actions.find(({ name }) => fullName(command) === `otpost ${name}`)
   if (!action) return []
-  const { form, role, confirmation, audit } = action
-  const place = form ? sectionOf((form.page ?? form.path).split('/')[0] ?? '') : 'none'
-  const asks = { no: '', yes: ', confirmed', 'for some values': ', confirmed for some values' }
-  const who = role === 'operator' ? '' : `, role ${role}`
+  const { role, confirmation, audit } = action
+  const asks = { no: '', yes: 'Confirmed. ', 'for some values': 'Confirmed for some values. ' }
+  const who = role === 'operator' ? '' : `Role ${role}. `
   const entries = Object.keys(audit).map((key) => `\`${key}\``)
-  return [`Console: ${place}${who}${asks[confirmation]}. Audit: ${entries.join(', ')}.`]
+  return [`${who}${asks[confirmation]}Audit: ${entries.join(', ')}.`]
 }
 
 function commandSection(
@@ -153,11 +152,7 @@ function commandSection(
   const subcommands = visibleCommands(command)
   const title = `${heading} ${fullName(command)}`
   if (subcommands.length > 0) {
-    return [
-      title,
-      sentence(command.description()),
-      ...subcommands.flatMap((each) => commandSection(each, `${heading}#`, shared)),
-    ]
+    return [title, ...subcommands.flatMap((each) => commandSection(each, `${heading}#`, shared))]
   }
   return [
     usage(command) === '' ? title : `${heading} \`${fullName(command)} ${usage(command)}\``,

@@ -5,7 +5,7 @@ import { generated, page } from './pages.ts'
 // The pages of the provider files that the binary has.
 
 /** Notes on what most documentations lack. The index says it once for all. */
-const onIndex = /^(?:The documentation that was read names no |A wrong number counts as )/
+const onIndex = /^(?:The documentation that was read|A wrong number counts as|The facts are from)/
 
 /** By path. */
 export function providerPages(files: readonly ProviderFile[]): Readonly<Record<string, string>> {
@@ -30,7 +30,7 @@ function indexPage(files: readonly ProviderFile[]): string {
 }
 
 function providerPage(file: ProviderFile): string {
-  const { provider, name, docs, settings, send, notes = [] } = file
+  const { provider, name, docs, settings, notes = [] } = file
   const ownNotes = notes.filter((note) => !onIndex.test(note))
   return page(
     `# ${name}`,
@@ -48,7 +48,7 @@ function providerPage(file: ProviderFile): string {
       .join('\n'),
     reportWords(file),
     ...(ownNotes.length === 0 ? [] : [ownNotes.map((note) => `- ${note}`).join('\n')]),
-    `**Never called.** Its [file](files.md) follows the [documentation](${docs}) and sends \`${send.method} ${send.url}\`.`,
+    `**Never called.** Its [file](files.md) follows the [documentation](${docs}).`,
   )
 }
 

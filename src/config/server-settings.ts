@@ -267,7 +267,7 @@ export const alertSettings = declare('Alerts and events', {
   },
   ALERT_WEBHOOK_URL: {
     unset: 'unset: no alerts by webhook',
-    format: 'https URL, or http on this machine',
+    format: 'https URL',
     secret: true,
     meaning: 'The URL to which otpost posts each alert.',
   },

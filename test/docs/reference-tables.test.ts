@@ -87,7 +87,7 @@ test('docs/languages.md has the name and the alphabet of every language', () => 
 test('docs/events.md and docs/commands.md have every audit action and no other', () => {
   const { text } = pageAt('docs/events.md')
   const rows = text.slice(text.indexOf('\n## Audit log')).matchAll(/`([a-z-]+\.[a-z-]+)`/g)
-  const ofCommands = [...pageAt('docs/commands.md').text.matchAll(/ Audit: (.+)\.$/gm)].flatMap(
+  const ofCommands = [...pageAt('docs/commands.md').text.matchAll(/Audit: (.+)\.$/gm)].flatMap(
     ([, list = '']) => list.replaceAll('`', '').split(', '),
   )
   const listed = [...[...rows].map(([, action = '']) => action), ...new Set(ofCommands)]

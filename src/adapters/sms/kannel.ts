@@ -10,7 +10,7 @@ const tlvName = [/^[A-Za-z0-9_-]+$/, 'must be of letters, digits, "_" and "-"'] 
 
 const kannelSettings = declare('Kannel', {
   KANNEL_URL: {
-    format: 'https URL, or http on this machine',
+    format: 'https URL',
     secret: true,
     meaning:
       'The URL of the smsbox, such as `http://127.0.0.1:13013`. Without a path, otpost uses `/cgi-bin/sendsms`.',

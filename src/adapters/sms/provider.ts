@@ -25,7 +25,7 @@ export interface SmsProviderSpec {
 
 /** Of a setting. */
 export const apiUrl = {
-  format: 'https URL, or http on this machine',
+  format: 'https URL',
   meaning: 'The URL of the API.',
 } as const
 

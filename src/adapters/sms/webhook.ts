@@ -10,7 +10,7 @@ import { fieldsOf, reportJson } from './reading.ts'
 
 const webhookSettings = declare('Webhook', {
   SMS_WEBHOOK_URL: {
-    format: 'https URL, or http on this machine',
+    format: 'https URL',
     secret: true,
     meaning: 'The URL of your service. otpost posts each SMS to it as JSON.',
   },
