@@ -518,7 +518,6 @@ CREATE TABLE "webhooks" (
 CREATE TABLE "incident_thresholds" (
 	"id" smallint PRIMARY KEY NOT NULL,
 	"failed_percent" smallint NOT NULL,
-	"unverified_percent" smallint NOT NULL,
 	"silent_minutes" smallint NOT NULL,
 	CONSTRAINT "incident_thresholds_one_row" CHECK ("incident_thresholds"."id" = 1)
 );

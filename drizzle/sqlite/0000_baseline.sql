@@ -522,7 +522,6 @@ CREATE TABLE `webhooks` (
 CREATE TABLE `incident_thresholds` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`failed_percent` integer NOT NULL,
-	`unverified_percent` integer NOT NULL,
 	`silent_minutes` integer NOT NULL,
 	CONSTRAINT "incident_thresholds_one_row" CHECK("incident_thresholds"."id" = 1)
 ) STRICT;

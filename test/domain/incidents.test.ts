@@ -15,7 +15,7 @@ import { silenceVerdicts, type TrafficCount } from '../../src/domain/health/sile
 import { latelyOf } from '../../src/domain/log/statistics.ts'
 import type { Counted } from '../../src/domain/log/stats.ts'
 import { defaultThresholds } from '../../src/domain/policy/policy-store.ts'
-import { healthFacts, now, provider } from '../support/health.ts'
+import { healthFacts, noGuard, now, provider } from '../support/health.ts'
 
 const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
 
@@ -43,16 +43,19 @@ describe('silence', () => {
     provider: string,
     lastMinutesAgo: number | null,
     ...days: readonly number[]
-  ): TrafficCount[] => [
-    ...(lastMinutesAgo === null
-      ? []
-      : [{ stepMs: minuteMs, at: now - lastMinutesAgo * minuteMs, provider, count: 3 }]),
-    ...days.flatMap((count, day) =>
-      [0, 1].map((back) => {
-        return { stepMs: hourMs, at: thisHour - back * hourMs - (day + 1) * dayMs, provider, count }
-      }),
-    ),
-  ]
+  ): TrafficCount[] => {
+    const of = { kind: provider === '' ? 'send' : 'report', provider, detail: '' } as const
+    return [
+      ...(lastMinutesAgo === null
+        ? []
+        : [{ ...of, stepMs: minuteMs, at: now - lastMinutesAgo * minuteMs, count: 3 }]),
+      ...days.flatMap((count, day) =>
+        [0, 1].map((back) => {
+          return { ...of, stepMs: hourMs, at: thisHour - back * hourMs - (day + 1) * dayMs, count }
+        }),
+      ),
+    ]
+  }
   const accepted: MinuteOfAttempts[] = [
     { at: now - 20 * minuteMs, provider: 'twilio', accepted: 40, failed: 0 },
   ]
@@ -104,6 +107,72 @@ describe('silence', () => {
   })
 })
 
+describe('codes that few people verify', () => {
+  const thisHour = now - (now % hourMs)
+  /** Of a minute: codes sent and verified. */
+  type Minute = readonly [minutesAgo: number, sent: number, verified: number]
+  const codesOf = (minutes: readonly Minute[], country = 'US'): TrafficCount[] =>
+    minutes.flatMap(([minutesAgo, sent, verified]) =>
+      codesAt(minuteMs, now - minutesAgo * minuteMs, sent, verified, country),
+    )
+  const codesAt = (stepMs: number, at: number, sent: number, verified: number, detail = 'US') => {
+    const of = { stepMs, at, provider: '', detail }
+    return [
+      { ...of, kind: 'sms', count: sent },
+      { ...of, kind: 'sms-verified', count: verified },
+    ] as const
+  }
+  const week = (sent: number, verified: number, country = 'US') =>
+    [1, 2, 3, 4, 5, 6, 7].flatMap((day) => codesAt(hourMs, thisHour - day * dayMs, sent, verified, country))
+  const span = (from: number, until: number, sent: number, verified: number): Minute[] =>
+    Array.from({ length: from - until + 1 }, (_, index) => [from - index, sent, verified])
+  const of = (traffic: readonly TrafficCount[], facts: Parameters<typeof healthFacts>[1] = {}) =>
+    incidentsOf(healthFacts({}, { ...facts, traffic })).incidents
+  const usual = week(200, 176)
+  const good = span(100, 31, 5, 4)
+  const bad: Minute[] = [...span(30, 7, 5, 0), [6, 5, 3], ...span(5, 0, 5, 0)]
+
+  test.each<[string, readonly TrafficCount[], string | null]>([
+    ['after a fall', [...usual, ...codesOf([...good, ...bad])], '12:00 3 of 125, usually 88%'],
+    ['as usual', [...usual, ...codesOf([...good, ...span(30, 0, 5, 4)])], null],
+    ['that are not due', [...usual, ...codesOf([...good, ...span(4, 0, 20, 0)])], null],
+    ['none of 15', [...usual, ...codesOf([[9, 15, 0]])], '12:21 none of 15, usually 88%'],
+    ['none of 10', [...usual, ...codesOf([[9, 10, 0]])], null],
+    ['half of the usual share', [...usual, ...codesOf(span(60, 0, 100, 46))], null],
+    [
+      'at an hour that usually has few of them verified',
+      [...week(200, 40), ...codesOf(span(60, 0, 5, 1))],
+      null,
+    ],
+    ['with few codes before', [...week(2, 2), ...codesOf([[9, 15, 0]])], null],
+    ['on a new server', codesOf([[9, 22, 0]]), '12:21 none of 22, usually 80%'],
+    ['of few on a new server', codesOf([[9, 21, 0]]), null],
+    ['until they are verified again', [...usual, ...codesOf([...bad, ...span(10, 0, 5, 4)])], null],
+    ['for longer than is known', [...usual, ...codesOf(span(115, 0, 5, 0))], 'none of 550, usually 88%'],
+  ])('%s', (_, traffic, expected) => {
+    const [incident, ...others] = of(traffic)
+    expect(others).toEqual([])
+    const { about, since, harm } = incident ?? {}
+    expect(about).toBe(expected === null ? undefined : 'unverified')
+    const began = since === undefined ? '' : `${new Date(since).toISOString().slice(11, 16)} `
+    expect(incident ? `${began}${harm}` : null).toBe(expected)
+  })
+
+  test('do not count if they are of an attack', () => {
+    const pumping = [
+      {
+        ...{ country: 'UZ', prefixes: [], apps: [], sent: 120, verified: 0, hasBlock: false },
+        ...{ denied: 0, recorded: 120, stopped: 0 },
+        ...{ deniedLately: 0, recordedLately: 9, stoppedLately: 0 },
+      },
+    ]
+    const traffic = [...usual, ...codesOf(span(60, 0, 5, 4)), ...codesOf(span(30, 0, 20, 0), 'UZ')]
+    expect(of(traffic).map(({ about }) => about)).toEqual(['unverified'])
+    const guard = { ...noGuard, mode: 'record' as const, pumping }
+    expect(of(traffic, { guard }).map(({ about }) => about)).toEqual(['pumping UZ'])
+  })
+})
+
 describe('an outage', () => {
   const failing = (name: string, from: number): MinuteOfAttempts[] => [
     { at: now - (from + 1) * minuteMs, provider: name, accepted: 3, failed: 0 },
@@ -121,8 +190,12 @@ describe('an outage', () => {
     { providers, attempts: [...failing('kannel', 9), ...failing('twilio', 5)], lately },
   )
 
+  const unverified = [
+    { stepMs: minuteMs, at: now - 9 * minuteMs, kind: 'sms', provider: '', detail: 'US', count: 99 },
+  ] as const
+
   test('is one incident, since the last provider failed', () => {
-    const { incidents } = incidentsOf(down)
+    const { incidents } = incidentsOf({ ...down, traffic: unverified })
     expect(incidents.map(({ about, since }) => [about, since])).toEqual([['sms', now - 5 * minuteMs]])
   })
 
@@ -213,13 +286,8 @@ test.each([
   expect(incidentsOf(facts).incidents.map(({ about }) => about)).toEqual(expected)
 })
 
-test('thresholds decide from when on failed messages and unverified codes are an incident', () => {
-  const hour = [
-    ...counted('send', 'ok', { 20: 100 }),
-    ...counted('send', 'ok', { 1: 90 }),
-    ...counted('send', 'sms_failed', { 1: 10 }),
-    ...counted('verify', 'ok', { 15: 40 }),
-  ]
+test('a threshold decides from when on failed messages are an incident', () => {
+  const hour = [...counted('send', 'ok', { 1: 90 }), ...counted('send', 'sms_failed', { 1: 10 })]
   const facts = healthFacts(
     {},
     { lately: latelyOf(hour, now), lastFailures: new Map([['sendsFailed', now]]) },
@@ -230,8 +298,6 @@ test('thresholds decide from when on failed messages and unverified codes are an
     )
   expect(found({})).toEqual(['codes'])
   expect(found({ failedPercent: 11 })).toEqual([])
-  expect(found({ failedPercent: 11, unverifiedPercent: 60 })).toEqual(['unverified'])
-  expect(found({ failedPercent: 11, unverifiedPercent: 61 })).toEqual([])
 })
 
 test('messages that carriers do not deliver come before the templates that they reject', () => {

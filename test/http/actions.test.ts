@@ -394,7 +394,7 @@ const rows: Readonly<Record<string, Row>> = {
     ],
   },
   'incident set': {
-    entered: { failedPercent: '20', unverifiedPercent: '60', silentMinutes: '0' },
+    entered: { failedPercent: '20', silentMinutes: '0' },
     wrong: [
       [{ failedPercent: '0' }, 'The share of failed messages must be a whole number from 1 to 100.', 2],
       [{ silentMinutes: '61' }, 'The minutes of silence must be a whole number from 0 to 60.', 2],

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { notSetUp } from '../../src/domain/accounts/account-changes.ts'
 import { addAccount } from '../support/accounts.ts'
-import { createTestApp, type TestApp } from '../support/app.ts'
+import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
 import { accepted, policyOf, testProvider } from '../support/policy.ts'
 
@@ -220,6 +220,43 @@ test('silence is an incident and sends an alert, against the same hours of the d
   expect(await check()).toEqual(['started', 'ended'])
 })
 
+test('codes that providers accept and few people verify are an incident, with the people who wait', async () => {
+  const app = await start({ GLOBAL_LIMIT_PER_MINUTE: '1000' })
+  const hour = app.clock.now - (app.clock.now % 3_600_000)
+  const { eventLog } = app.app.context
+  const count = (kind: 'sms' | 'sms-verified', day: number, codes: number) =>
+    eventLog.count(
+      hour - day * 86_400_000,
+      { kind, channel: 'SMS', brand: '', provider: '', detail: 'US' },
+      codes,
+    )
+  for (const day of [1, 2, 3]) {
+    count('sms', day, 100)
+    count('sms-verified', day, 88)
+  }
+  await eventLog.flush()
+  const send = async (index: number, isVerified: boolean) => {
+    app.advance(24)
+    const phone = `+1212${220 + index}${1000 + index}`
+    await app.eventsOf(await app.post('/otp/send', { phone }))
+    if (!isVerified) return
+    await app.eventsOf(await app.post('/otp/verify', { phone, otp: codeIn(one.sent.at(-1)?.text) }))
+  }
+  app.advance(60)
+  for (let index = 0; index < 20; index++) await send(index, true)
+  expect((await firstLines(app)).heading).toStartWith('All well')
+  app.advance(60 - (app.clock.now % 60_000) / 1000)
+  const since = new Date(app.clock.now).toISOString().slice(11, 16)
+  for (let index = 20; index < 82; index++) await send(index, [25, 45, 65].includes(index))
+  app.advance(420)
+  const { heading, words, html } = await firstLines(app)
+  expect(heading).toBe(
+    `Codes are sent, but few are verified since ${since}: 3 of 62, usually 87%; 59 people wait.`,
+  )
+  expect(words).toContain('Send a test message to your own phone.')
+  expect(html).not.toContain('SMS pumping to')
+})
+
 test('an overview without traffic leads through the first day, and can be dismissed', async () => {
   const app = await start()
   const visitor = await signedIn(app)
@@ -303,7 +340,6 @@ test('thresholds decide what is an incident, and old acknowledgements are forgot
   expect((await visitor.post('/admin/incidents/acknowledge', { about: 'provider one' })).status).toBe(303)
   await visitor.post('/admin/incidents', {
     failedPercent: '90',
-    unverifiedPercent: '100',
     silentMinutes: '0',
   })
   expect(await incidents()).toContain('All well')

@@ -201,8 +201,8 @@ function modeOf([row]: readonly Row<'guardMode'>[]): StoredMode | null {
 
 function thresholdsOf([row]: readonly Row<'incidentThresholds'>[]): IncidentThresholds {
   if (!row) return defaultThresholds
-  const { failedPercent, unverifiedPercent, silentMinutes } = row
-  return { failedPercent, unverifiedPercent, silentMinutes }
+  const { failedPercent, silentMinutes } = row
+  return { failedPercent, silentMinutes }
 }
 
 type ScopeTables = Pick<Tables, 'apps' | 'appBrands'>

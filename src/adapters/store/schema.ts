@@ -640,7 +640,7 @@ export const schema = {
   /** One row. None: the defaults. */
   incidentThresholds: table(
     'incident_thresholds',
-    { id: small().primary(), failedPercent: small(), unverifiedPercent: small(), silentMinutes: small() },
+    { id: small().primary(), failedPercent: small(), silentMinutes: small() },
     {
       checks: { incident_thresholds_one_row: ({ id }) => sql`${id} = 1` },
       hasRowId: true,

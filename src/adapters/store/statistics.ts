@@ -314,16 +314,19 @@ function createLatest({ orm, tables }: StatisticsDatabase) {
         .groupBy(...Object.values(key))
       return risingRejections(rows)
     },
-    /** Calls, and delivery reports by provider: of the minutes that are kept, at most an hour, and of these hours. */
+    /** Calls, delivery reports by provider, and codes by SMS by country: of the minutes that are kept, at most an hour, and of these hours. */
     async traffic(now: number, hours: readonly EpochMs[]): Promise<readonly TrafficCount[]> {
       const minutes = and(eq(stats.stepMs, minuteMs), gte(at, now - (now % minuteMs) - 2 * hourMs))
       const before = and(eq(stats.stepMs, hourMs), inArray(at, [...hours]))
-      const key = { stepMs: stats.stepMs, at, kind, provider }
+      const key = { stepMs: stats.stepMs, at, kind, provider, detail }
       const rows = await orm
         .select({ ...key, count: sum })
         .from(stats)
         .where(
-          and(or(minutes, before), inArray(kind, ['send', 'resend', 'relay', 'verify', 'notify', 'report'])),
+          and(
+            or(minutes, before),
+            or(inArray(kind, ['send', 'resend', 'relay', 'verify', 'notify', 'report']), like(kind, 'sms%')),
+          ),
         )
         .groupBy(...Object.values(key))
       return rows.map((row) => ({ ...row, provider: row.kind === 'report' ? row.provider : '' }))

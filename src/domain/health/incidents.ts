@@ -73,6 +73,7 @@ export function incidentsOf(facts: HealthFacts): {
   const outage = smsOutage(facts)
   const isPart = ({ about }: { readonly about: string }) =>
     outage?.names.some((name) => about === `provider ${name}`) ||
+    (outage && about === 'unverified') ||
     // The failures of a provider are why messages fail.
     ((about === 'codes' || about === 'notifications') &&
       [...names].some((name) => name.startsWith('provider ')))
@@ -178,7 +179,10 @@ export async function readImpact(
     Promise.all(providers.map((provider) => readCause(ports, provider, codes))),
     cost && 'period' in cost ? readSpender(ports, cost, hitRows, now) : undefined,
   ])
-  return { incident, impact: { people, costs, causes, spender } }
+  // Some rows do not count, and some people have verified since.
+  const { sent = Number.POSITIVE_INFINITY, verified = 0 } = incident.codes ?? {}
+  const hurt = people && { ...people, recipients: Math.max(0, Math.min(people.recipients, sent) - verified) }
+  return { incident, impact: { people: hurt, costs, causes, spender } }
 }
 
 /** The app and the country that spent most of a budget. */
@@ -239,14 +243,16 @@ export function startWords({ title, since }: Pick<Incident, 'title' | 'since'>):
 
 /** With the harm to people. */
 export function headline({ incident, impact: { people, costs } }: FoundIncident): Words {
-  const { about, providers, outage } = incident
+  const { about, providers, outage, codes } = incident
   const spent = costs.flatMap(({ micros, currency }) =>
     currency === unitCurrency ? [] : `${sumWords(micros, currency)} in the last hour`,
   )
   const harm = outage
     ? outageWords(outage)
     : people && people.recipients > 0
-      ? `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
+      ? codes
+        ? `${incident.harm}; ${peopleWords(people)} ${people.recipients === 1 ? 'waits' : 'wait'}`
+        : `${peopleWords(people)} got ${about === 'sms' ? 'none' : 'no message'}`
       : people && providers.length > 0
         ? 'other providers sent its messages'
         : [...(about.startsWith('pumping ') ? spent : []), incident.harm ?? []].flat().join(', ')

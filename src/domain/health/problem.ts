@@ -38,6 +38,8 @@ export interface Ongoing {
   readonly since?: EpochMs | undefined
   /** The requests that it stops. */
   readonly hit?: CallFilter
+  /** Of these requests, those that count. */
+  readonly codes?: { readonly sent: number; readonly verified: number }
   /** What of that is in no event log. */
   readonly outage?: DatabaseOutage
   /** What it does to people, if that is known without `hit`. */

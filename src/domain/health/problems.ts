@@ -8,13 +8,7 @@ import type { PumpingStatus } from '../guard/pumping.ts'
 import { figureRows, spanOf } from '../log/log-search.ts'
 import { periodWords } from '../log/ranges.ts'
 import type { RejectionRate } from '../log/rejections.ts'
-import {
-  isTrouble,
-  type LateCodes,
-  type Point,
-  type RejectedReports,
-  type Statistics,
-} from '../log/statistics.ts'
+import { isTrouble, type LateCodes, type RejectedReports, type Statistics } from '../log/statistics.ts'
 import { budgetName, type CounterStatus, nearPercent, spentWords, usedUpWords } from '../money/budgets.ts'
 import { isLate } from '../notify/queue.ts'
 import { untilWords } from '../policy/review-number.ts'
@@ -28,6 +22,7 @@ import { bad, found, noHarm, type Problem, warn } from './problem.ts'
 import { blockOf, guardProblems, largeAttack, placeOf, pumpingProblems } from './pumping-problems.ts'
 import { silenceVerdicts } from './silence.ts'
 import { surgeProblems } from './surges.ts'
+import { unverifiedProblems } from './unverified.ts'
 
 // What can be wrong with a server and its traffic, and its words for doctor and the overview. Each follows from facts alone.
 
@@ -61,6 +56,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...queueProblems(facts.queue, now),
     // A provider that does not deliver is the more frequent cause of rejected templates.
     ...deliveryProblems(facts),
+    ...unverifiedProblems(facts),
     ...facts.rejections.map(rejectionProblem),
     ...statistics.late.map((codes) => lateProblem(codes, statistics, facts.providerTimeoutMs)),
     ...statistics.rejectedReports.map((reports) => rejectedReportsProblem(reports, statistics)),
@@ -286,27 +282,16 @@ function lostRequestProblems({ server }: HealthFacts): Problem[] {
 }
 
 /** OTP_TTL_SECONDS is at most 600. */
-const longestCodeMs = 600_000
-
-/** Sent codes that have expired for certain. */
-function codesDue({ points, stepMs, until }: Statistics): number {
-  const isOver = ({ at }: Point) => at + stepMs + longestCodeMs <= until
-  return points.filter(isOver).reduce((sum, { sends }) => sum + sends, 0)
-}
-
-/** Fewer unverified codes may be chance. */
-const leastUnverified = 10
+const longestCodeMs = 10 * minuteMs
 
 function deliveryProblems({ statistics, thresholds }: HealthFacts): Problem[] {
-  const { totals, period, from: since } = statistics
+  const { totals, period, from: since, points, stepMs, until } = statistics
   const { delivered, undelivered } = totals
   const all = delivered + undelivered
-  const due = codesDue(statistics)
+  const isDue = points.some(({ at, sends }) => sends > 0 && at + stepMs + longestCodeMs <= until)
   const isLost = isTrouble(undelivered, all, thresholds.failedPercent / 100)
-  const unverified = Math.max(0, due - totals.verified)
-  const isUnverified = due > 0 && unverified * 100 >= due * thresholds.unverifiedPercent
   const lost = partOf(undelivered, all, 'message')
-  return found(
+  return found<Problem>(
     undelivered > 0 && {
       ...(isLost ? bad : warn)(
         'messages',
@@ -323,16 +308,12 @@ function deliveryProblems({ statistics, thresholds }: HealthFacts): Problem[] {
         },
       }),
     },
-    isUnverified && {
-      ...warn(
-        'messages',
-        `${totals.verified === 0 ? 'No code was' : `Only ${counted(totals.verified, 'code')} ${totals.verified === 1 ? 'was' : 'were'}`} verified ${periodWords[period]}. ${counted(due, 'sent code')} can no longer be verified. The messages may not arrive.`,
-        '',
-        { list: 'deliveries', filters: { since } },
-      ),
-      about: 'unverified',
-      ...(due >= leastUnverified && { ongoing: { title: 'Codes are not verified' } }),
-    },
+    isDue &&
+      totals.verified === 0 &&
+      warn('messages', `No code was verified ${periodWords[period]}. The messages may not arrive.`, '', {
+        list: 'deliveries',
+        filters: { since },
+      }),
   )
 }
 

@@ -1,17 +1,18 @@
 import { see } from '../ground/advice.ts'
 import { count, utc } from '../ground/format.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
+import type { Counted } from '../log/stats.ts'
 import type { Condition, ConditionVerdict, MinuteOfAttempts } from './conditions.ts'
 
 // Silence: no calls, or no delivery reports, at an hour that usually has them.
 
-/** Calls, or the delivery reports of a provider, in a step. */
-export interface TrafficCount {
+/** Calls, the delivery reports of a provider, or codes by SMS and verified ones, in a step. */
+export interface TrafficCount extends Pick<Counted, 'kind' | 'at' | 'count'> {
   readonly stepMs: number
-  readonly at: EpochMs
-  /** Of the delivery reports. Empty: calls. */
+  /** Of the delivery reports. */
   readonly provider: string
-  readonly count: number
+  /** Of codes by SMS: the country. */
+  readonly detail: string
 }
 
 const daysBefore = 7
@@ -55,7 +56,8 @@ export function silenceVerdicts(
   now: EpochMs,
 ): readonly ConditionVerdict[] {
   if (minutes === 0) return []
-  return [...Map.groupBy(traffic, ({ provider }) => provider)].flatMap(
+  const calls = traffic.filter(({ kind }) => !kind.startsWith('sms'))
+  return [...Map.groupBy(calls, ({ provider }) => provider)].flatMap(
     ([provider, own]): ConditionVerdict[] => {
       const windowMs = minutes * minuteMs * (provider === '' ? 1 : reportFactor)
       const lastAt = Math.max(...own.flatMap(({ stepMs, at }) => (stepMs === minuteMs ? at : [])))

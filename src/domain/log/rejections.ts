@@ -100,7 +100,8 @@ export function isRising({ day, before }: Pick<RejectionRate, 'day' | 'before'>)
   return leastRate(day) >= rise * earlier
 }
 
-function leastRate({ sent, rejected }: Rejected): number {
+/** What so few messages allow. */
+export function leastRate({ sent, rejected }: Rejected): number {
   const all = allOf({ sent, rejected })
   const [rate, z] = [rejected / all, 3]
   const spread = z * Math.sqrt((rate * (1 - rate)) / all + z ** 2 / (4 * all ** 2))

@@ -64,13 +64,6 @@ export const incidentSet = action(incidentGroup, 'set', {
       hint: 'Of the messages of a few minutes.',
       byDefault: String(defaultThresholds.failedPercent),
     }),
-    unverifiedPercent: field(wholeNumber('share of unverified codes', 1, 100), {
-      label: 'Unverified codes (%)',
-      as: '--unverified <percent>',
-      help: 'the share of the codes of an hour that are not verified',
-      hint: 'Of the codes of an hour. 100: none is verified.',
-      byDefault: String(defaultThresholds.unverifiedPercent),
-    }),
     silentMinutes: field(wholeNumber('minutes of silence', 0, 60), {
       label: 'Silence (minutes)',
       as: '--silent <minutes>',
@@ -89,16 +82,15 @@ export const incidentSet = action(incidentGroup, 'set', {
         target: 'thresholds',
         details: {
           failed: `${thresholds.failedPercent}% → ${saveThresholds.failedPercent}%`,
-          unverified: `${thresholds.unverifiedPercent}% → ${saveThresholds.unverifiedPercent}%`,
           silent: `${thresholds.silentMinutes} min → ${saveThresholds.silentMinutes} min`,
         },
       },
     }))
     return saveThresholds
   },
-  said: ({ failedPercent, unverifiedPercent, silentMinutes }) => {
+  said: ({ failedPercent, silentMinutes }) => {
     const silence = silentMinutes === 0 ? 'never for silence' : `after ${silentMinutes} min of silence`
-    return `An incident opens at ${failedPercent}% failed messages, at ${unverifiedPercent}% unverified codes, and ${silence}.`
+    return `An incident opens at ${failedPercent}% failed messages, and ${silence}.`
   },
 })
 

@@ -61,15 +61,12 @@ export interface ProviderPause {
 export interface IncidentThresholds {
   /** Of the messages of a few minutes that fail. */
   readonly failedPercent: number
-  /** Of the codes of an hour that are not verified. */
-  readonly unverifiedPercent: number
   /** Without calls or delivery reports. 0: silence is no incident. */
   readonly silentMinutes: number
 }
 
 export const defaultThresholds: IncidentThresholds = {
   failedPercent: 10,
-  unverifiedPercent: 100,
   silentMinutes: 15,
 }
 

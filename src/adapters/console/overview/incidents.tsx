@@ -232,7 +232,6 @@ function Remedy({ incident: { act, see } }: Pick<FoundIncident, 'incident'>) {
 export function Notes({ notes, thresholds }: { notes: readonly Problem[]; thresholds: IncidentThresholds }) {
   const start = {
     failedPercent: String(thresholds.failedPercent),
-    unverifiedPercent: String(thresholds.unverifiedPercent),
     silentMinutes: String(thresholds.silentMinutes),
   }
   return (
