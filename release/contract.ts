@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import packageJson from '../package.json'
 import { endpoints } from '../src/adapters/http/endpoints/index.ts'
+import { manageApi, type manageOperation, managePath } from '../src/adapters/http/manage/description.ts'
 import { openApi } from '../src/adapters/http/openapi.ts'
 import { capitalized } from '../src/domain/ground/format.ts'
 
@@ -334,4 +335,35 @@ function comment(text: string): string {
     : `/**\n${lines.map((line) => ` *${line}`).join('\n')}\n */\n`
 }
 
-if (import.meta.main) await Bun.write(join(root, 'client/contract.ts'), await contract())
+/** The text of client/manage-contract.ts: the fields of each action and read of the management API. */
+export async function manageContract(): Promise<string> {
+  const paths: Readonly<Record<string, { readonly post: ReturnType<typeof manageOperation> }>> =
+    manageApi('').paths
+  const actions = Object.entries(paths).map(([path, { post }]) => {
+    const { properties, required } = post.requestBody.content['application/json'].schema
+    const fields = Object.entries(properties).map(([name, field]) => {
+      const isRequired = required.includes(name)
+      return `${comment(field.description ?? '')}readonly ${name}${isRequired ? '' : '?'}: ${manageType(field)}${isRequired ? '' : ' | null'}`
+    })
+    const body = fields.length === 0 ? 'Readonly<Record<string, never>>' : `{\n${fields.join('\n')}\n}`
+    return `${comment(post.summary)}readonly '${path.replace(`${managePath}/`, '')}': ${body}`
+  })
+  return await formatted(
+    [
+      '// Written by `bun run contract` from the declarations in src/domain/operator. Edit those.',
+      `${comment('The fields of each action of the management API.')}export interface ManageActions { ${actions.join('\n')} }`,
+    ].join('\n\n'),
+  )
+}
+
+function manageType(field: Schema): string {
+  const values = field.enum ?? field.items?.enum
+  const one = values ? values.map(literal).join(' | ') : 'string'
+  if (field.type === 'boolean') return 'boolean'
+  return field.type === 'array' ? `readonly (${one})[]` : values ? one : 'string | number'
+}
+
+if (import.meta.main) {
+  await Bun.write(join(root, 'client/contract.ts'), await contract())
+  await Bun.write(join(root, 'client/manage-contract.ts'), await manageContract())
+}

@@ -19,6 +19,7 @@ const manifest = {
   exports: {
     './client': { types: './client.d.ts', default: './client.js' },
     './better-auth': { types: './better-auth.d.ts', default: './better-auth.js' },
+    './manage': { types: './manage.d.ts', default: './manage.js' },
     './testing': { types: './testing.d.ts', default: './testing.js' },
   },
   files: ['*.js', '*.d.ts', 'bin', 'server'],

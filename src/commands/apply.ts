@@ -7,6 +7,7 @@ import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import type { ActionPorts } from '../domain/operator/actions.ts'
 import {
   type Configuration,
+  configurationSchema,
   type Desired,
   differencesOf,
   keyOf,
@@ -49,9 +50,12 @@ export function applyCommands(program: Command, env: Env): void {
         else if (options.dryRun) print('Nothing was changed.')
       }),
     )
-  program
-    .command('config')
-    .description('the configuration as one file')
+  const config = program.command('config').description('the configuration as one file')
+  config
+    .command('schema')
+    .description('print the JSON Schema of the file, for editors')
+    .action(() => print(JSON.stringify(configurationSchema(), null, 2)))
+  config
     .command('export')
     .description('print the configuration as YAML for `otpost apply`, without secrets and keys')
     .action(() =>

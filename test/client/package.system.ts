@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json'
-import { contract, currentDescription, type Description } from '../../release/contract.ts'
+import { contract, currentDescription, type Description, manageContract } from '../../release/contract.ts'
 import { assemblePackage } from '../../release/package.ts'
 import { signedHeaders, webhookKey } from '../../src/adapters/crypto/standard-webhooks.ts'
 import { clientSnippet } from '../../src/adapters/pages/client-snippet.ts'
@@ -159,6 +159,9 @@ function startOthers(): Readonly<Record<string, string>> {
 }
 
 test('the contract of the client is up to date with the OpenAPI description', async () => {
+  expect(await manageContract(), 'run `bun run contract`').toBe(
+    readFileSync(join(root, 'client/manage-contract.ts'), 'utf8'),
+  )
   expect(await contract(), 'run `bun run contract`').toBe(
     readFileSync(join(root, 'client/contract.ts'), 'utf8'),
   )
@@ -179,10 +182,15 @@ test.each<[string, (text: string) => string]>([
 
 test('the package has all entries with their types, and is installed without another package', () => {
   const names = [...packed.matchAll(/^packed \S+ (\S+)$/gm)].map(([, name]) => name)
-  const modules = ['better-auth', 'client', 'contract', 'events', 'testing'].flatMap((name) => [
-    `${name}.js`,
-    `${name}.d.ts`,
-  ])
+  const modules = [
+    'better-auth',
+    'client',
+    'contract',
+    'events',
+    'manage',
+    'manage-contract',
+    'testing',
+  ].flatMap((name) => [`${name}.js`, `${name}.d.ts`])
   // The command runs the server, whose files the bundler names.
   const [ofServer, others] = [true, false].map((isOf) =>
     names.filter((name) => name?.startsWith('server/') === isOf),

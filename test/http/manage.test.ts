@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createManageClient } from 'otpost/manage'
 import { actions } from '../../src/domain/operator/actions.ts'
 import { reads } from '../../src/domain/operator/reads.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
@@ -134,6 +135,24 @@ test('the event log is read in pages, newest first, and filtered', async () => {
     1,
     expect.stringContaining('requested a code'),
   ])
+})
+
+test('otpost/manage calls it, and rejects with the error of the server', async () => {
+  const handle = ((url: URL, init: RequestInit) => app.app.handle(new Request(url, init))) as typeof fetch
+  const manage = createManageClient({
+    url: 'http://localhost',
+    token: await token('operator'),
+    fetch: handle,
+  })
+  const created = await manage('brand.put', { slug: 'globex', displayName: 'Globex' })
+  expect(created.message).toBe('Saved. Takes effect immediately.')
+  const { rows } = await manage('brand.list', {})
+  expect(rows?.map(({ brandId }) => brandId)).toEqual(['acme', 'globex'])
+  await expect(manage('budget.set', { scope: 'app:ghost', period: 'day', amount: 5 })).rejects.toMatchObject({
+    status: 400,
+    error: 'validation_error',
+    message: 'App ghost does not exist.',
+  })
 })
 
 test('every read answers', async () => {

@@ -7,6 +7,7 @@ import { type ActionPorts, actionOf } from './actions.ts'
 import { scopeEntries } from './apps.ts'
 import { brandEntries } from './brands.ts'
 import type { Entered, Fields } from './fields.ts'
+import { bodyOf } from './json-schema.ts'
 import { inWords } from './texts.ts'
 
 // What one file has of the configuration (design D57): lists of the fields of declared actions.
@@ -165,6 +166,32 @@ export const sections: readonly Section[] = [
     onlyNew: ['secret'],
   },
 ]
+
+/** Of the configuration file, as JSON Schema, for editors. */
+export function configurationSchema() {
+  const file = { type: 'string', description: 'a file beside this one' }
+  const parts = sections.map(({ name, set: { fields, does } }) => {
+    const { properties, required, ...entry } = bodyOf(fields)
+    const files = Object.entries(fields).filter(([, { isFile }]) => isFile)
+    const ofFiles = Object.fromEntries(files.map(([field]) => [`${field}File`, file]))
+    const items = {
+      ...entry,
+      properties: { ...properties, ...ofFiles },
+      required: required.filter((field) => !fields[field]?.isFile),
+    }
+    return [name, { type: 'array', description: does, items }]
+  })
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      ...Object.fromEntries(parts),
+      prices: { type: 'string', description: 'the text of a price file' },
+      pricesFile: file,
+    },
+    additionalProperties: false,
+  }
+}
 
 /** As `price import` reads it. Empty: there are none. */
 export function pricesText(prices: readonly PriceRow[]): string {

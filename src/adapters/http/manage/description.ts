@@ -1,5 +1,6 @@
 import { actions } from '../../../domain/operator/actions.ts'
-import type { Field, Fields } from '../../../domain/operator/fields.ts'
+import type { Fields } from '../../../domain/operator/fields.ts'
+import { bodyOf } from '../../../domain/operator/json-schema.ts'
 import { reads } from '../../../domain/operator/reads.ts'
 
 /** The management API as OpenAPI, from the declarations of actions and reads. */
@@ -18,23 +19,30 @@ export function manageApi(version: string) {
     servers: [{ url: '/' }],
     security: [{ token: [] }],
     paths: Object.fromEntries(
-      operations.map(({ name, does, role, fields, answer }) => [
-        manageUrl(name),
-        {
-          post: {
-            operationId: name.replaceAll(/[ -](\w)/g, (_, letter: string) => letter.toUpperCase()),
-            summary: does,
-            description: `Requires a token with the role ${role} or a higher one.`,
-            requestBody: { content: { 'application/json': { schema: bodyOf(fields) } } },
-            responses: {
-              200: { description: answer, content: { 'application/json': { schema: { type: 'object' } } } },
-              default: { description: 'The error envelope, as of all endpoints.' },
-            },
-          },
-        },
-      ]),
+      operations.map((operation) => [manageUrl(operation.name), { post: manageOperation(operation) }]),
     ),
     components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+  }
+}
+
+interface Described {
+  readonly name: string
+  readonly does: string
+  readonly role: string
+  readonly fields: Fields
+  readonly answer: string
+}
+
+export function manageOperation({ name, does, role, fields, answer }: Described) {
+  return {
+    operationId: name.replaceAll(/[ -](\w)/g, (_, letter: string) => letter.toUpperCase()),
+    summary: does,
+    description: `Requires a token with the role ${role} or a higher one.`,
+    requestBody: { content: { 'application/json': { schema: bodyOf(fields) } } },
+    responses: {
+      200: { description: answer, content: { 'application/json': { schema: { type: 'object' } } } },
+      default: { description: 'The error envelope, as of all endpoints.' },
+    },
   }
 }
 
@@ -42,22 +50,4 @@ export const managePath = '/api/manage'
 
 export function manageUrl(name: string): string {
   return `${managePath}/${name.replaceAll(' ', '.')}`
-}
-
-export function bodyOf(fields: Fields) {
-  const own = Object.entries(fields).filter(([, { hasNoOption }]) => !hasNoOption)
-  return {
-    type: 'object',
-    properties: Object.fromEntries(own.map(([name, field]) => [name, schemaOf(field)])),
-    required: own.filter(([, { isRequired }]) => isRequired).map(([name]) => name),
-    additionalProperties: false,
-  }
-}
-
-function schemaOf({ kind, help, choices, byDefault, max }: Field) {
-  const values = choices && { enum: Object.keys(choices) }
-  if (kind === 'flag') return { type: 'boolean', description: help }
-  if (kind === 'list') return { type: 'array', items: { type: 'string', ...values }, description: help }
-  const given = byDefault === undefined ? {} : { default: byDefault }
-  return { type: 'string', description: help, ...values, ...given, ...(max && { maxLength: max }) }
 }

@@ -1,0 +1,73 @@
+import { afterAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from './support/folder.ts'
+import { otpost, startServer } from './support/server.ts'
+
+// Design D57: the configuration file in processes of their own.
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+function file(name: string, text: string): string {
+  const path = join(folder.path, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const databaseOf = (name: string) => ({ DATABASE_URL: `file:${join(folder.path, name)}` })
+
+/** Many entries that differ in each file, so that two runs overlap. */
+function configuration(name: string): string {
+  const brands = Array.from(
+    { length: 20 },
+    (_, index) => `  - slug: brand-${index}\n    displayName: ${name} ${index}`,
+  )
+  const budgets = Array.from(
+    { length: 20 },
+    (_, index) => `  - scope: brand:brand-${index}\n    period: day\n    amount: ${name.length + index}`,
+  )
+  return `brands:\n${brands.join('\n')}\nbudgets:\n${budgets.join('\n')}\n`
+}
+
+test('of two runs at once, one follows the other: the configuration is wholly that of one file', async () => {
+  const files = ['Acme', 'Globex Corp'].map((name) => file(`${name}.yaml`, configuration(name)))
+  const states: string[] = []
+  for (const [index, path] of files.entries()) {
+    const env = databaseOf(`alone-${index}.db`)
+    await otpost(['migrate'], env)
+    await otpost(['apply', path], env)
+    states.push((await otpost(['config', 'export'], env)).stdout)
+  }
+  const env = databaseOf('race.db')
+  await otpost(['migrate'], env)
+  for (let round = 0; round < 3; round++) {
+    const runs = await Promise.all(files.map((path) => otpost(['apply', path], env)))
+    expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ])
+    expect(states).toContain((await otpost(['config', 'export'], env)).stdout)
+  }
+})
+
+test('CONFIG_FILE is applied at the start of a server, whose log has no secret, and stops a start with a fault', async () => {
+  const env = databaseOf('server.db')
+  file('login.secret', 'a-secret-of-the-identity-system')
+  const relay = 'relays:\n  - name: login\n    kind: logto\n    brand: acme\n'
+  const text = `brands:\n  - slug: acme\n    displayName: Acme\nwebhooks:\n  - appId: till\n    url: https://till.example/events\n${relay}`
+  const path = file('server.yaml', `${text}    secretFile: login.secret\n`)
+  const server = await startServer({ ...env, CONFIG_FILE: path })
+  expect((await server.get('/platform/brands')).body.brands).toEqual([
+    { brandId: 'acme', displayName: 'Acme' },
+  ])
+  await server.stop()
+  const log = server.lines.join('\n')
+  expect(log).toContain('+ relays login')
+  expect(log).not.toMatch(/whsec_|a-secret-of/)
+  const { stdout } = await otpost(['doctor', '--json'], { ...env, CONFIG_FILE: path })
+  expect(stdout).toContain('The configuration is that of')
+  const without = file('without.yaml', text.replace('login', 'other'))
+  const { code, stderr } = await otpost(['serve'], { ...env, PORT: '0', CONFIG_FILE: without })
+  expect([code, stderr]).toEqual([1, expect.stringContaining('needs a secretFile')])
+})
