@@ -29,7 +29,7 @@ export function settingsPage(settings: readonly Setting[]): string {
   return page(
     '# Settings',
     generated,
-    'For operators. This page lists every environment variable that otpost reads, with its default and allowed values.',
+    'For operators. This page lists every environment variable that otpost reads, with its default and allowed values. Without a default, it is unset.',
     'otpost reads the environment at start, reports all problems together, and exits with status 78. an empty value counts as unset.',
     'It also reads a file in the form of `EnvironmentFile` of systemd: that of `--env-file`, else of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env`. Environment variables take precedence.',
     '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets.',
@@ -39,7 +39,7 @@ export function settingsPage(settings: readonly Setting[]): string {
       members
         .map(
           (setting) =>
-            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning} ${defaultOf(setting)}.${allowedIn(setting)}`,
+            `- \`${setting.name}\`${setting.secret ? ' (secret)' : ''}: ${setting.meaning}${defaultOf(setting)}${allowedIn(setting)}`,
         )
         .join('\n'),
     ]),
@@ -69,9 +69,11 @@ const notes: Readonly<Record<string, string>> = {
 
 function defaultOf(setting: Setting): string {
   const { unset } = setting
-  if (unset !== undefined) return unset.startsWith('unset') ? capitalized(unset) : `Default: ${unset}`
-  if (setting.default === undefined) return 'Required'
-  return `Default: \`${setting.default === false ? 0 : setting.default}\``
+  if (unset === 'unset') return ''
+  if (unset !== undefined)
+    return unset.startsWith('unset') ? ` ${capitalized(unset)}.` : ` Default: ${unset}.`
+  if (setting.default === undefined) return ' Required.'
+  return ` Default: \`${setting.default === false ? 0 : setting.default}\`.`
 }
 
 function allowedIn(setting: Setting): string {
@@ -90,8 +92,8 @@ export function commandsPage(program: Command): string {
   return page(
     '# Commands',
     generated,
-    'For operators. This page lists every command of `otpost`. The option `--help` of a command prints the same.',
-    'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Give each command the [settings](settings.md) of the server. A running server uses a change from its next request on; other nodes on PostgreSQL use it within 10 ms.',
+    'For operators. This page lists every command of `otpost`. The option `--help` of a command prints the same, and notes.',
+    'Give each command the [settings](settings.md) of the server, which uses a change from its next request on. From source, write `bun src/main.ts` instead of `otpost`.',
     [
       '- "Several": repeat the option, or separate the values by commas.',
       '- "Audit": the entries in the [audit log](events.md#audit-log). The [console](console.md) changes the same.',
@@ -159,7 +161,6 @@ function commandSection(
     sentence(command.description()),
     ...actionWords(command),
     ...parameters(command, shared),
-    ...(moreHelp(command) === '' ? [] : [fenced(moreHelp(command))]),
   ]
 }
 
@@ -220,26 +221,10 @@ function nameIn(line: string): string {
   return line.match(/^- `([^ `]+)/)?.[1] ?? line
 }
 
-/** The text that the command adds to its help. */
-function moreHelp(command: Command): string {
-  let text = ''
-  command.configureOutput({
-    writeOut: (part) => {
-      text += part
-    },
-  })
-  command.outputHelp()
-  return text.slice(command.helpInformation().length).trim()
-}
-
 /** Help texts begin in lower case and have no full stop, as usual in a terminal. */
 function sentence(text: string): string {
   if (text === '') return ''
   return /[.!?]$/.test(text) ? capitalized(text) : `${capitalized(text)}.`
-}
-
-function fenced(text: string): string {
-  return `\`\`\`text\n${text}\n\`\`\``
 }
 
 if (import.meta.main) {

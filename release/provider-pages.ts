@@ -35,7 +35,7 @@ function providerPage(file: ProviderFile): string {
   return page(
     `# ${name}`,
     generated,
-    `For operators who send SMS through ${name}. [Connect it](README.md) with \`SMS_PLAIN=${provider}\` and:`,
+    `For operators. [Connect](README.md) ${name} with \`SMS_PLAIN=${provider}\` and:`,
     Object.entries(settings)
       .map(([setting, { secret, default: usual, meaning = '' }]) => {
         const facts = [
@@ -53,9 +53,9 @@ function providerPage(file: ProviderFile): string {
 }
 
 function reportWords(file: ProviderFile): string {
-  const { reports, name } = file
+  const { reports } = file
   if (!reports) return 'No delivery reports.'
   return placeholdersOf(file).has('reportUrl')
     ? 'Delivery reports: set `PUBLIC_URL`.'
-    : `Delivery reports: set \`PUBLIC_URL\`, and enter the URL of \`otpost callbacks\` at ${name}.`
+    : 'Delivery reports: set `PUBLIC_URL`, and enter the URL of `otpost callbacks`.'
 }

@@ -2,9 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { referencePages } from '../../release/docs.ts'
+import { mostWords, totalWords } from '../../release/words.ts'
 import { allSettings } from '../../src/config/all-settings.ts'
 import { root } from './pages.ts'
 import { settingNames } from './program.ts'
+
+test('the pages for users have at most 55,000 words: see `bun release/words.ts`', () => {
+  expect(totalWords()).toBeLessThanOrEqual(mostWords)
+})
 
 describe('generated pages', () => {
   test.each(Object.entries(referencePages()))('%s is what `bun run docs` writes', (path, text) => {

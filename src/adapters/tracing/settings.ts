@@ -45,12 +45,12 @@ export const openTelemetrySettings = declare('Tracing', {
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     default: 'http/protobuf',
     choices: protocols,
-    meaning: 'The protocol of the collector. otpost supports this one only.',
+    meaning: 'The protocol of the collector.',
   },
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: {
     default: 'http/protobuf',
     choices: protocols,
-    meaning: 'The protocol for traces. otpost supports this one only.',
+    meaning: 'The protocol for traces.',
   },
   OTEL_SERVICE_NAME: {
     unset: '`service.name` of `OTEL_RESOURCE_ATTRIBUTES`, otherwise `otpost`',
