@@ -26,6 +26,12 @@ export interface Managed {
   readonly [field: string]: unknown
 }
 
+interface Rejection {
+  readonly success?: boolean
+  readonly error?: string
+  readonly field?: string
+}
+
 /** The server rejected the call: nothing was changed. */
 export class ManageError extends Error {
   override readonly name = 'ManageError'
@@ -61,7 +67,7 @@ export function createManageClient({ url, token, fetch: send = fetch, timeoutMs 
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const answer = await response.json().catch(() => ({}))
+    const answer = (await response.json().catch(() => ({}))) as Managed & Rejection
     if (response.ok && answer.success) return answer
     const {
       message = `The answer has the status ${response.status}.`,
