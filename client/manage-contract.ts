@@ -456,8 +456,6 @@ export interface ManageActions {
   readonly 'incident.set': {
     /** the share of messages that fail */
     readonly failedPercent?: string | number | null
-    /** the share of the codes of an hour that are not verified */
-    readonly unverifiedPercent?: string | number | null
     /** the minutes without calls at a usual hour; 0: never */
     readonly silentMinutes?: string | number | null
   }
