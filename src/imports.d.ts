@@ -4,7 +4,32 @@ declare module '*.sql' {
   const text: string
   export default text
 }
-declare module '*.md' {
+// Samples of other languages.
+declare module '*.cs' {
+  const text: string
+  export default text
+}
+declare module '*.go' {
+  const text: string
+  export default text
+}
+declare module '*.java' {
+  const text: string
+  export default text
+}
+declare module '*.mjs' {
+  const text: string
+  export default text
+}
+declare module '*.php' {
+  const text: string
+  export default text
+}
+declare module '*.py' {
+  const text: string
+  export default text
+}
+declare module '*.sh' {
   const text: string
   export default text
 }

@@ -65,6 +65,7 @@ const programs: Readonly<Record<string, boolean>> = {
       curl: 'curl',
       git: 'git',
       node: 'nodejs npm',
+      python3: 'python3',
       php: 'php-cli php-curl',
       jsonnet: 'jsonnet',
       go: 'golang-go',
@@ -78,6 +79,7 @@ const programs: Readonly<Record<string, boolean>> = {
   'Symfony Notifier (apt-get install php-symfony-twilio-notifier php-symfony-http-client)': existsSync(
     '/usr/share/php/Symfony/Component/Notifier/Bridge/Twilio/autoload.php',
   ),
+  '.NET 10 (Debian has none)': Bun.which('dotnet') !== null,
   [`PostgreSQL (${withoutOwnPostgres})`]: !withoutOwnPostgres,
 }
 

@@ -1,34 +1,33 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { openApi, openApiText } from '../../src/adapters/http/openapi.ts'
 import { otherThan, temporaryFolder } from '../support/app.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
-import { pageAt, root } from './pages.ts'
+import { root } from './pages.ts'
 
-// The first sample of each page in docs/api sends and verifies a code against a sandbox.
+// Each sample in docs/api sends and verifies a code against a sandbox.
 
 const languages = [
-  { language: 'sh', page: 'curl', file: 'send.sh', run: ['sh', 'send.sh'], repeats: false },
-  { language: 'js', page: 'node', file: 'send.mjs', run: ['node', 'send.mjs'], repeats: false },
-  { language: 'python', page: 'python', file: 'send.py', run: ['python3', 'send.py'], repeats: true },
-  { language: 'php', page: 'php', file: 'send.php', run: ['php', 'send.php'], repeats: true },
-  { language: 'go', page: 'go', file: 'send.go', run: ['go', 'run', 'send.go'], repeats: false },
-  {
-    language: 'java',
-    page: 'java',
-    file: 'SendAndVerify.java',
-    run: ['java', 'SendAndVerify.java'],
-    repeats: false,
-  },
+  { program: 'curl', run: ['sh', 'send.sh'] },
+  { program: 'node', run: ['node', 'send.mjs'] },
+  { program: 'python3', run: ['python3', 'send.py'] },
+  { program: 'php', run: ['php', 'send.php'] },
+  { program: 'go', run: ['go', 'run', 'send.go'] },
+  { program: 'java', run: ['java', 'SendAndVerify.java'] },
+  { program: 'dotnet', run: ['dotnet', 'run', 'Send.cs'] },
 ] as const
 
+const samplesFolder = join(root, 'docs/api')
+const phone = '+1 202 555 0143'
+
 /** Whether a program is there, with what the sample needs of it. */
-function canRun([program]: readonly string[]): boolean {
-  if (!program || !Bun.which(program)) return false
-  return program !== 'php' || Bun.spawnSync(['php', '-m']).stdout.toString().includes('curl')
+function canRun(program: string): boolean {
+  if (!Bun.which(program)) return false
+  const printedBy = (argument: string) => Bun.spawnSync([program, argument]).stdout.toString()
+  if (program === 'php') return printedBy('-m').includes('curl')
+  return program !== 'dotnet' || Number.parseInt(printedBy('--version'), 10) >= 10
 }
 
 let otpost: Awaited<ReturnType<typeof startSandbox>>
@@ -47,92 +46,131 @@ afterAll(async () => {
   folder.remove()
 })
 
-/**
- * A proxy that loses the answer to the first attempt of each request, and answers the second with unavailable. `keys` has the
- * path and the idempotency key of each attempt.
- */
-async function startForgetfulProxy() {
-  const keys: string[] = []
+interface Attempt {
+  readonly path: string | undefined
+  readonly key: string | undefined
+  /** Milliseconds, of a monotonic clock. */
+  readonly at: number
+}
+
+/** What the proxy does with an attempt, by its number: pass it on, lose the answer, or answer with this error itself. */
+type Fault =
+  | 'none'
+  | 'lost'
+  | { readonly status: number; readonly error: string; readonly retryAfter: number }
+
+async function startProxy(faultOf: (path: string | undefined, attempt: number) => Fault) {
+  const attempts: Attempt[] = []
   const server = createServer(async (request, answer) => {
-    const key = `${request.url} ${request.headers['idempotency-key']}`
-    keys.push(key)
-    const attempt = keys.filter((each) => each === key).length
+    const { url: path, headers } = request
+    const key = headers['idempotency-key']?.toString()
+    attempts.push({ path, key, at: performance.now() })
+    const fault = faultOf(path, attempts.filter((each) => each.path === path).length)
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    if (attempt === 2) {
-      answer.writeHead(503, { 'retry-after': '0' })
-      answer.end(JSON.stringify({ success: false, error: 'unavailable', message: '', requestId: '' }))
+    // A lost connection that was used before would be opened again by some of the programs themselves.
+    const fields = { connection: 'close', 'content-type': 'application/json' }
+    if (typeof fault === 'object') {
+      const { status, error, retryAfter } = fault
+      answer.writeHead(status, { ...fields, 'retry-after': String(retryAfter) })
+      answer.end(JSON.stringify({ success: false, error, message: '', requestId: '' }))
       return
     }
-    const forwarded = await fetch(new URL(request.url ?? '', otpost.url), {
+    const forwarded = await fetch(new URL(path ?? '', otpost.url), {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        'idempotency-key': key.split(' ')[1] ?? '',
-        authorization: request.headers.authorization ?? '',
+        'idempotency-key': key ?? '',
+        authorization: headers.authorization ?? '',
       },
       body: Buffer.concat(chunks),
     })
     const text = await forwarded.text()
-    if (attempt === 1) request.socket.destroy()
-    else answer.writeHead(forwarded.status).end(text)
+    if (fault === 'lost') request.socket.destroy()
+    else answer.writeHead(forwarded.status, fields).end(text)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, keys, stop: () => server.close() }
+  return { url: `http://127.0.0.1:${port}`, attempts, stop: () => server.close() }
 }
 
-describe.each(languages)('docs/api/$page.md', ({ language, page, file, run, repeats }) => {
-  const [program] = run
+test('every sample is run', () => {
+  const files = [...new Bun.Glob('[Ss]end*').scanSync({ cwd: samplesFolder })]
+  expect(files.sort()).toEqual(languages.map(({ run }) => run.at(-1) ?? '').sort())
+})
 
-  test.skipIf(!canRun(run)).each([
-    ['the right code', 'verified'],
-    ['a wrong code', 'mismatch'],
-  ])(`sends a code and verifies ${'%s'} (needs ${program})`, async (which, expected) => {
-    await runSample(which === 'the right code', expected)
+describe.each(languages)('$program', ({ program, run }) => {
+  const needs = `(needs ${program})`
+  const hasProgram = canRun(program)
+
+  test.skipIf(!hasProgram).each([
+    ['the right code', (right: string) => right, 'verified'],
+    ['a wrong code', otherThan, 'wrong code'],
+    ['half a code', (right: string) => right.slice(3), /^not verified: invalid_otp_format \([\w-]{36}\)$/],
+  ] as const)(`sends a code and verifies ${'%s'} ${needs}`, async (_which, typed, expected) => {
+    const { lines, exitCode } = await runSample(otpost.url, typed)
+    expect(lines).toEqual(['expires in 300', expect.stringMatching(expected)])
+    expect(exitCode).toBe(0)
   })
 
-  const repeating = `repeats a request without an answer, with the same key (needs ${program})`
-  const repeatingTest = async () => {
-    const proxy = await startForgetfulProxy()
-    const { length } = await otpost.messagesTo('+1 202 555 0143')
-    await runSample(true, 'verified', proxy.url)
-    await runSample(false, 'mismatch', proxy.url)
-    expect(await otpost.messagesTo('+1 202 555 0143')).toHaveLength(length + 2)
-    const attempts = Object.entries(Object.groupBy(proxy.keys, (key) => key))
-    expect(attempts.map(([key, all]) => [key.split(' ')[0], all?.length])).toEqual([
-      ['/otp/send', 3],
-      ['/otp/verify', 3],
-      ['/otp/send', 3],
-      ['/otp/verify', 3],
-    ])
+  test.skipIf(!hasProgram)(`waits as Retry-After says, and repeats with the same key ${needs}`, async () => {
+    const first: Record<string, Fault> = {
+      '/otp/send': { status: 429, error: 'rate_limited', retryAfter: 2 },
+      '/otp/verify': { status: 503, error: 'unavailable', retryAfter: 0 },
+    }
+    const proxy = await startProxy((path = '', attempt) =>
+      attempt === 1 ? (first[path] ?? 'none') : attempt === 2 ? 'lost' : 'none',
+    )
+    const { length } = await otpost.messagesTo(phone)
+    const { lines } = await runSample(proxy.url, otherThan)
+    // A repeated answer has the seconds that are left.
+    expect(lines).toEqual([expect.stringMatching(/^expires in (?:300|2\d\d)$/), 'wrong code'])
+    expect(await otpost.messagesTo(phone)).toHaveLength(length + 1)
+    const [send = [], verify = []] = ['/otp/send', '/otp/verify'].map((path) =>
+      proxy.attempts.filter((each) => each.path === path),
+    )
+    expect([send.length, verify.length]).toEqual([3, 3])
+    const [sendKey, verifyKey, ...others] = new Set(proxy.attempts.map(({ key }) => key))
+    expect([sendKey, verifyKey]).toEqual([expect.stringMatching(/^\S+$/), expect.stringMatching(/^\S+$/)])
+    expect(others).toEqual([])
+    expect((send[1]?.at ?? 0) - (send[0]?.at ?? 0)).toBeGreaterThan(1900)
     proxy.stop()
-  }
-  if (repeats) test.skipIf(!canRun(run))(repeating, repeatingTest)
+  })
 
-  async function runSample(isRight: boolean, expected: string, url = otpost.url): Promise<void> {
-    const sample = pageAt(`docs/api/${page}.md`).samples.find((each) => each.language === language)
-    writeFileSync(join(folder.path, file), sample?.code ?? expect.unreachable())
-    const child = Bun.spawn([...run], {
+  test.skipIf(!hasProgram)(`does not wait for an hour ${needs}`, async () => {
+    const proxy = await startProxy(() => ({ status: 429, error: 'rate_limited', retryAfter: 3600 }))
+    const { lines, exitCode } = await runSample(proxy.url, otherThan)
+    expect(proxy.attempts).toHaveLength(1)
+    expect(lines.filter((line) => line.startsWith('expires'))).toEqual([])
+    expect(exitCode).not.toBe(0)
+    proxy.stop()
+  })
+
+  /** Runs the sample, and types this in place of the code that was sent. */
+  async function runSample(url: string, typed: (right: string) => string) {
+    const child = Bun.spawn([...run.slice(0, -1), join(samplesFolder, run.at(-1) ?? '')], {
       cwd: folder.path,
-      env: { PATH: process.env.PATH ?? '', HOME: folder.path, ...environmentFor(otpost), OTPOST_URL: url },
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder.path,
+        DOTNET_NOLOGO: '1',
+        ...environmentFor(otpost),
+        OTPOST_URL: url,
+      },
       stdin: 'pipe',
       stdout: 'pipe',
-      stderr: 'inherit',
+      stderr: 'pipe',
     })
     let printed = ''
     const decoder = new TextDecoder()
     for await (const chunk of child.stdout) {
       const isFirst = printed === ''
       printed += decoder.decode(chunk, { stream: true })
-      if (!isFirst) continue
-      const right = await otpost.codeFor('+1 202 555 0143')
-      child.stdin.write(`${isRight ? right : otherThan(right)}\n`)
+      if (!isFirst || !printed.startsWith('expires')) continue
+      child.stdin.write(`${typed(await otpost.codeFor(phone))}\n`)
       child.stdin.end()
     }
-    // A repeated answer has the seconds that are left.
-    expect(printed).toMatch(new RegExp(`^expires in (?:300|2\\d\\d)\\n${expected}\\n$`))
-    await child.exited
+    return { lines: printed.trimEnd().split('\n'), exitCode: await child.exited }
   }
 })
 

@@ -38,11 +38,6 @@ const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
   js: (code) => thrownBy(() => new Bun.Transpiler({ loader: 'js' }).scan(code)),
   // Checked by the compiler, below.
   ts: () => undefined,
-  // Checked by their own programs, in languages.system.ts.
-  python: () => undefined,
-  php: () => undefined,
-  go: () => undefined,
-  java: () => undefined,
   // Checked by PostgreSQL, in postgres.system.ts.
   sql: () => undefined,
   sh: (code) => refusedBy('sh', code),

@@ -1,16 +1,18 @@
-import curlPage from '../../../../docs/api/curl.md' with { type: 'text' }
-import goPage from '../../../../docs/api/go.md' with { type: 'text' }
-import javaPage from '../../../../docs/api/java.md' with { type: 'text' }
-import nodePage from '../../../../docs/api/node.md' with { type: 'text' }
-import phpPage from '../../../../docs/api/php.md' with { type: 'text' }
-import pythonPage from '../../../../docs/api/python.md' with { type: 'text' }
+import csharp from '../../../../docs/api/Send.cs' with { type: 'text' }
+import java from '../../../../docs/api/SendAndVerify.java' with { type: 'text' }
+import go from '../../../../docs/api/send.go' with { type: 'text' }
+import node from '../../../../docs/api/send.mjs' with { type: 'text' }
+import php from '../../../../docs/api/send.php' with { type: 'text' }
+import python from '../../../../docs/api/send.py' with { type: 'text' }
+import curl from '../../../../docs/api/send.sh' with { type: 'text' }
 
-/** The first sample of each page, which a test runs: it sends a code and verifies it. */
+/** Programs that send a code and verify it. */
 export const samples: readonly { readonly language: string; readonly code: string }[] = Object.entries({
-  curl: curlPage,
-  Node: nodePage,
-  Python: pythonPage,
-  PHP: phpPage,
-  Go: goPage,
-  Java: javaPage,
-}).map(([language, page]) => ({ language, code: /```\w+\n(.*?)```/s.exec(page)?.[1]?.trimEnd() ?? '' }))
+  curl,
+  Node: node,
+  Python: python,
+  PHP: php,
+  Go: go,
+  Java: java,
+  'C#': csharp,
+}).map(([language, text]) => ({ language, code: text.trimEnd() }))
