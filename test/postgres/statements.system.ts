@@ -42,6 +42,7 @@ const testsOfStatements = [
   'test/http/review-numbers.test.ts',
   'test/http/relay-codes.test.ts',
   'test/http/manage.test.ts',
+  'test/http/configuration.test.ts',
   'test/http/failover.test.ts',
   'test/http/guard.test.ts',
   'test/http/health.test.ts',
