@@ -4,7 +4,7 @@ call() {
   key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
   for attempt in 1 2 3; do
     answer=$(printf 'authorization: Bearer %s' "$OTPOST_API_KEY" |
-      curl --silent --max-time 15 --header @- --header 'content-type: application/json' \
+      curl --silent --show-error --max-time 15 --header @- --header 'content-type: application/json' \
         --header "idempotency-key: $key" --write-out ' %header{retry-after}' \
         --data "{\"brandId\":\"$OTPOST_BRAND_ID\",\"phone\":\"+1 202 555 0143\"$2}" "$OTPOST_URL$1") || answer=' '
     pause=${answer##* }

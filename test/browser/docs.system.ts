@@ -63,7 +63,7 @@ test.skipIf(!browserPath)(
     expect(await page.locator('article:visible').count()).toBe(0)
     await page.getByRole('radio', { name: 'curl' }).focus()
     for (const key of ['ArrowRight', 'ArrowRight']) await page.keyboard.press(key)
-    expect(await page.locator('.sample:visible').textContent()).toContain('urllib.request')
+    expect(await page.locator('.sample:visible').textContent()).toContain('http.client')
     // Without scripts there is nothing to copy or search with.
     expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
     expect(await page.getByRole('searchbox').count()).toBe(0)
