@@ -184,6 +184,7 @@ describe.concurrent('wrong usage exits with status 2', () => {
     [['move', '--from', 'nonsense']],
     [['serve', '--port', '65536']],
     [['completion', 'nonsense']],
+    [['relay', 'add', 'auth', '--kind', 'logto', '--brand', 'acme', '--secret-file', '/dev/null']],
     // As an unset variable of a shell.
     [['app', 'set', 'shop', '--per-minute', '']],
     [['help', 'brand', 'nonsense']],

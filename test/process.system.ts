@@ -353,6 +353,9 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     expect(page.status).toBe(200)
     expect(page.headers.get('content-type')).toStartWith('text/html')
 
+    // So that `otpost relay add` prints the URL of the demo.
+    expect(welcome).toContain(`demo.db' PORT=${new URL(outbox).port} `)
+
     const paste = welcome.split('\n').filter((line) => /^\s*(?:curl|[A-Z]+=)/.test(line))
     expect(paste).toHaveLength(3)
     const shell = Bun.spawn(['bash'], {

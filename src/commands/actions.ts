@@ -100,7 +100,8 @@ function requireValid(name: string, field: Field, written: Written): void {
   const as = spelling(name, field)
   try {
     // In a form, an empty control can mean the default. In a command it is an unset variable of the shell.
-    if (written === '' && field.kind === 'text' && !field.isFile && !field.isProse)
+    const mayBeEmpty = field.isProse || (field.isFile && field.isFile !== 'secret')
+    if (written === '' && field.kind === 'text' && !mayBeEmpty)
       throw new InvalidInput('It must not be empty.')
     field.read(written)
   } catch (error) {

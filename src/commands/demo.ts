@@ -87,6 +87,9 @@ export async function showDemo({ context }: App, listen: () => URL, demo: Demo, 
 
 function welcome(url: URL, linkToken: string, demo: Demo, program: string): string {
   const base = url.origin
+  // Commands print the URL of the server.
+  const port = url.port === '3000' ? '' : ` PORT=${url.port}`
+  const command = `DATABASE_URL='file:${resolve(databaseFile)}'${port} ${program}`
   const post = (path: string) =>
     `curl -s -u '${demo.appId}:${demo.apiKey}' ${base}${path} -H 'content-type: application/json' -d`
   return `
@@ -96,7 +99,7 @@ otpost is running in demo mode. All messages go to its outbox.
   API description   ${base}/docs
   Console           ${base}/admin/link#${linkToken}
                     (works once, expires in ten minutes)
-  Commands          DATABASE_URL='file:${resolve(databaseFile)}' ${program} app list
+  Commands          ${command} app list
 
 Send a code, read it from the outbox, and verify it:
 
@@ -108,7 +111,7 @@ Send a code, read it from the outbox, and verify it:
 
 As on a server, the SMS pumping guard denies codes of which too many are not verified, with 429. In another terminal:
 
-  DATABASE_URL='file:${resolve(databaseFile)}' ${program} guard mode record
+  ${command} guard mode record
 
 Press Ctrl-C to stop.
 

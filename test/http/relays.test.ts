@@ -14,7 +14,7 @@ import {
 } from '../support/identity-systems.ts'
 import { operate } from '../support/operator.ts'
 import { accepted, policyOf, rejected, testProvider, unknown } from '../support/policy.ts'
-import { type AddedRelay, addRelay } from '../support/relay.ts'
+import { type AddedRelay, addRelay, basic } from '../support/relay.ts'
 
 // Design D53: the relays of identity systems that read a status and a body. Those with a caller that can run are in
 // test/relays.system.ts.
@@ -454,6 +454,64 @@ test('authgear has a link sent with its own text', async () => {
   const { proof, seen } = identitySystems.authgear
   expect(seen(await post('authgear', body, proof(relay, body, app.clock.now)))).toBe('sent')
   expect(provider.sent.map((sms) => sms.text)).toEqual([text])
+})
+
+test('a phone number that is missing or wrong is an error of the phone number', async () => {
+  const { proof, seen } = identitySystems.authgear
+  const relay = await connect('authgear')
+  const text = 'Reset your password: https://a.example/reset'
+  for (const fields of [
+    { template_variables: { code: '482913' } },
+    { to: 'x', body: text },
+    { body: text },
+  ]) {
+    const body = goJson(fields)
+    const answer = await post('authgear', body, proof(relay, body, app.clock.now))
+    expect([fields, seen(answer)]).toEqual([fields, 'SMSGatewayInvalidPhoneNumber'])
+  }
+  const body = JSON.stringify({ Body: '482913' })
+  const headers = identitySystems.authentik.proof(await connect('authentik'), body, app.clock.now)
+  expect((await post('authentik', body, headers)).body).toMatchObject({ field: 'phone' })
+})
+
+test('twilio has errors with the names of its fields, and reports of verified codes', async () => {
+  const { url, user, secret } = await addRelay(app, 'twilio')
+  const authorization = basic(user, secret)
+  const { pathname } = new URL(url)
+  const ask = async (form: string) => {
+    const { body } = await app.request('POST', pathname, { headers: { authorization }, body: form })
+    return [body.code, /`\w+`/.exec(body.message)?.[0]]
+  }
+  expect(await ask('Body=482913')).toEqual([21211, '`To`'])
+  expect(await ask('To=x&Body=Hello+there')).toEqual([21211, '`To`'])
+  expect(await ask('To=%2B12025550143')).toEqual([21602, '`Body`'])
+  for (const [proof, status] of [
+    ['Basic bm86bm8=', 401],
+    [authorization, 200],
+  ] as const) {
+    const headers = { authorization: proof, 'content-type': 'application/json' }
+    const report = { headers, body: JSON.stringify({ phone: `+${digits}` }) }
+    expect((await app.request('POST', '/relay/twilio/verified', report)).status).toBe(status)
+  }
+  expect((await app.app.context.policy.rows()).relays[0]?.reportsVerified).toBe(true)
+})
+
+test('an e-mail of kratos without a code is rejected for that reason', async () => {
+  const { user, secret } = await addRelay(app, 'kratos')
+  const headers = { authorization: basic(user, secret) }
+  const body = JSON.stringify({ recipient: 'jo@example.com', body: 'Someone asked to recover this account.' })
+  const answer = await app.request('POST', '/relay/kratos', { headers, body })
+  expect([answer.status, answer.body.field]).toEqual([400, 'code'])
+})
+
+test('revoking the keys of an app names its relays, whose secrets stay valid', async () => {
+  await operate(app, 'app issue', { appId: 'portal' })
+  const { secret } = await addRelay(app, 'logto', { app: 'portal' })
+  const { warnings } = await operate(app, 'app revoke', { appId: 'portal' })
+  expect(warnings?.map(({ text }) => text)).toEqual(['The secrets of its relays are still valid: logto.'])
+  const body = identitySystems.logto.body('482913', digits)
+  const answer = await post('logto', body, { authorization: `Bearer ${secret}` })
+  expect(answer.status).toBe(200)
 })
 
 // Design D41 and D53: nothing says which codes of a caller were verified until it reports one.

@@ -150,9 +150,11 @@ function givenCode(code: unknown): string | undefined {
 }
 
 /** As those of /otp/send. A client IP address that is none is ignored, as the caller cannot correct it. */
-function fieldsOf({ ipIdentity }: RelayPorts, { phone, email, lang, clientIp }: RelayedCode): Body {
+function fieldsOf({ ipIdentity }: RelayPorts, request: RelayedCode): Body {
+  const { phone, email, lang, clientIp } = request
   const isIp = typeof clientIp === 'string' && ipIdentity(clientIp) !== undefined
-  const to = phone === undefined ? { channel: 'EMAIL', email } : { channel: 'SMS', phone }
+  // Its value may be missing in what the caller sent.
+  const to = 'email' in request ? { channel: 'EMAIL', email } : { channel: 'SMS', phone }
   return { ...to, lang, ...(isIp && { clientIp }) }
 }
 

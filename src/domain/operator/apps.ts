@@ -6,6 +6,7 @@ import { dayMs } from '../ground/time.ts'
 import { isAppId } from '../limits/credentials.ts'
 import { type AppOperation, type AppScope, isUnscoped, operationsOf, unscoped } from '../limits/scope.ts'
 import type { EventLogReader } from '../log/event-log.ts'
+import type { PolicyPorts } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import {
@@ -395,7 +396,7 @@ export const appRevokeKey = action(appGroup, 'revoke-key', {
     `The key …${key.slice(-4)} of ${appId} is revoked. ${left === 0 ? 'The app has no active key.' : 'Its other key is active.'}`,
 })
 
-export interface AppPorts extends ChangePorts {
+export interface AppPorts extends ChangePorts, Pick<PolicyPorts, 'policy'> {
   readonly apps: AppStore & { readonly configured: readonly string[] }
   readonly eventLog: Pick<EventLogReader, 'countFound'>
 }
@@ -424,11 +425,18 @@ export const appRevoke = action(appGroup, 'revoke', {
         entry: { action: 'app.revoked', target: appId, details: { keys: listed(active) } },
       }
     })
-    return { active, warnings: remaining === undefined ? [] : [{ text: remaining }] }
+    const { relays } = await ports.policy.rows()
+    const kept = relays.filter((relay) => relay.appId === appId).map(({ name }) => name)
+    const secrets =
+      kept.length === 0 ? undefined : `The secrets of its relays are still valid: ${kept.join(', ')}.`
+    return {
+      active,
+      warnings: [remaining, secrets].flatMap((text) => (text === undefined ? [] : [{ text }])),
+    }
   },
   said: ({ warnings }, { appId }) => ({ text: `Every key of ${appId} is revoked.`, warnings }),
   asks: async (_, { appId }) => ({
-    warning: `This revokes every API key of ${appId}. Its requests fail from now on.`,
+    warning: `This revokes every API key of ${appId}. Its requests fail from now on, except those of its relays.`,
   }),
   foretells: async ({ eventLog, now }, { active }, { appId }) => {
     const { requests, isMore } = await eventLog.countFound('calls', { app: appId, since: now() - dayMs })

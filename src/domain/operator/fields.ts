@@ -35,7 +35,7 @@ interface FieldWords {
   /** A form requires it, though other uses of the action do not. */
   readonly isRequiredInForm?: true
   /** Long text: in a command, that of the file which the argument names. */
-  readonly isFile?: true | 'long'
+  readonly isFile?: true | 'long' | 'secret'
   /** What `--no-…` does, beside `as`. */
   readonly off?: string
   /** Commands do not have it. */

@@ -63,7 +63,7 @@ export const relayAdd = action(relayGroup, 'add', {
       as: '--secret-file <file>',
       help: 'the key that the identity system made (zitadel, authgear)',
       hint: 'Only if the identity system creates the key, as ZITADEL and Authgear do. If empty, otpost makes a secret.',
-      isFile: true,
+      isFile: 'secret',
       max: 512,
     }),
     minutes: field(wholeNumber('minutes', 1, longestMinutes), {

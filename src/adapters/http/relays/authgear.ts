@@ -1,5 +1,5 @@
 import type { FailureKind } from '../../../domain/ground/failures.ts'
-import { partOf, type RelayKind, textOr, verified } from './kind.ts'
+import { isRecipient, partOf, type RelayKind, textOr, verified } from './kind.ts'
 
 const codes: Readonly<Partial<Record<FailureKind, string>>> = {
   rate_limited: 'rate_limited',
@@ -29,7 +29,7 @@ export const authgear: RelayKind = {
   failed: ({ failure: { kind, message, details }, status, attempts }) => {
     const last = attempts.at(-1)
     const code =
-      details.field === 'phone' || details.reason === 'destination' || last?.errorClass === 'recipient'
+      isRecipient(details.field) || details.reason === 'destination' || last?.errorClass === 'recipient'
         ? 'invalid_phone_number'
         : last?.outcome === 'unknown'
           ? 'timeout'

@@ -68,15 +68,21 @@ export function isCode(text: unknown): boolean {
   return typeof text === 'string' && codePattern.test(text)
 }
 
-/** A code with the brand's text, else an SMS with the text of the caller. */
+/** Whether a field is the phone number of a code or of a text. */
+export function isRecipient(field: string | undefined): boolean {
+  return field === 'phone' || field === 'to[0]'
+}
+
+/** A code with the brand's text, else an SMS with the text of the caller. An e-mail needs a code. */
 export function textOr({
   to,
   code,
   text,
   lang,
 }: Readonly<Record<'to' | 'code' | 'text', unknown>> & { readonly lang?: unknown }): RelayRequest {
+  if (isAddress(to)) return { asks: 'code', email: to, code: code ?? null, lang }
   if (code === undefined || code === null || code === '') return { asks: 'text', phone: to, text }
-  return { asks: 'code', ...(isAddress(to) ? { email: to } : { phone: to }), code, lang }
+  return { asks: 'code', phone: to, code, lang }
 }
 
 /** An e-mail address, as no phone number has an @. */

@@ -1,4 +1,4 @@
-import { type FailedCall, isCode, type RelayKind, textOr } from './kind.ts'
+import { type FailedCall, isCode, isRecipient, type RelayKind, textOr, verified } from './kind.ts'
 
 /** The Messages API of Twilio, for programs that can be pointed at another host. */
 export const twilio: RelayKind = {
@@ -22,12 +22,14 @@ export const twilio: RelayKind = {
         },
       }),
     },
+    '/verified': verified,
   },
   failed: (failed) => {
     const code = codeOf(failed)
     const { status, failure } = failed
     const more_info = `https://www.twilio.com/docs/errors/${code}`
-    return { status, body: { code, message: failure.message, more_info, status } }
+    const message = failure.message.replace(/`(phone|to\[0\])`/, '`To`').replace('`message`', '`Body`')
+    return { status, body: { code, message, more_info, status } }
   },
 }
 
@@ -36,7 +38,7 @@ function codeOf({ failure: { kind, details }, attempts }: FailedCall): number {
   if (kind === 'unauthorized') return 20003
   if (kind === 'rate_limited') return 20429
   if (details.reason === 'destination') return 21408
-  if (details.field === 'phone' || details.field?.startsWith('to')) return 21211
+  if (isRecipient(details.field)) return 21211
   if (details.field === 'message') return 21602
   if (attempts.at(-1)?.errorClass === 'recipient') return 21614
   return kind === 'sms_failed' || kind === 'notification_failed'
