@@ -66,6 +66,7 @@ async function build(name: TargetName | 'host', commit: string): Promise<string>
 
 /** What the binaries and the JavaScript of the npm package have in common. */
 function bundled(commit: string) {
+  const { DOCS_URL: docsUrl } = process.env
   return {
     entrypoints: ['src/main.ts', ...threads].map((path) => join(root, path)),
     root,
@@ -79,6 +80,8 @@ function bundled(commit: string) {
     splitting: true,
     define: {
       OTPOST_COMMIT: JSON.stringify(commit),
+      // Where the site of `bun run docs:site` will be, such as https://otpost.example/docs. Messages name its pages.
+      DOCS_URL: docsUrl ? JSON.stringify(docsUrl.replace(/\/$/, '')) : 'undefined',
       'process.env.NODE_ENV': '"production"',
       // pino uses it for transports; it would be the folder of the build machine.
       __dirname: '"/"',

@@ -217,6 +217,7 @@ async function runSystemLane(): Promise<void> {
   const install = (folder: string) =>
     run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', folder])
   if (chosen.includes('api')) await install('test/generators')
+  if (chosen.includes('docs')) await install('release/site')
   if (chosen.includes('binary') || chosen.includes('deploy')) await install('test/deploy/tools')
   let { OTPOST_BINARY: binary = '' } = process.env
   if (binary === '') {

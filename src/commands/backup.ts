@@ -4,6 +4,7 @@ import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import { isMissing } from '../adapters/sqlite/marker.ts'
 import { type Restored, restore } from '../adapters/sqlite/restore.ts'
 import { readStoreConfig } from '../config/store.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { bytesWords, counted } from '../domain/ground/format.ts'
 import { isoTime } from '../domain/ground/time.ts'
 import {
@@ -25,7 +26,7 @@ export async function makeBackup(env: Env, file: string, replace: boolean): Prom
   const config = readStoreConfig(env)
   const databaseFile = requireFile(
     config,
-    'Back it up with the tools of PostgreSQL, such as pg_dump, or pg_basebackup with WAL archiving (docs/postgres.md).',
+    `Back it up with the tools of PostgreSQL, such as pg_dump, or pg_basebackup with WAL archiving (${docsAt('postgres.md')}).`,
   )
   if (isMissing(databaseFile)) throw noDatabase(env, config)
   const startedAt = performance.now()

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type Reference, see as reference } from '../domain/ground/advice.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import type { Finding, LogRows, Problem } from '../domain/health/problem.ts'
 import { wordOf } from '../domain/log/log-search.ts'
 import { adviceWords } from './advice.ts'
@@ -29,7 +30,7 @@ function remedyWords(program: Command, { remedy, see }: Problem): string {
   return [
     remedy,
     ...(commands.length === 0 ? [] : [`${commands.length === 1 ? 'Command' : 'Commands'}: ${words}.`]),
-    ...see.flatMap((each) => ('docs' in each ? [`See docs/${each.docs}.md.`] : [])),
+    ...see.flatMap((each) => ('docs' in each ? [`See ${docsAt(`${each.docs}.md`)}.`] : [])),
   ]
     .filter(Boolean)
     .join(' ')

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { readEnvFile, readUsualEnvFile } from '../config/env-file.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { versionLine } from '../version.ts'
 import { actionCommands } from './actions.ts'
 import { adminCommands } from './admin.ts'
@@ -54,7 +55,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
     })
     .exitOverride()
     .showHelpAfterError('(use --help for usage)')
-    .addHelpText('after', '\nSettings are environment variables: see docs/settings.md.')
+    .addHelpText('after', `\nSettings are environment variables: see ${docsAt('settings.md')}.`)
     .helpCommand(false)
   serveCommands(program, env)
   healthCommands(program, env)

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { FileAnswers, Question } from '../adapters/sms/file/new-file.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { counted } from '../domain/ground/format.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { providerGroup } from '../domain/operator/providers.ts'
@@ -45,7 +46,7 @@ export function providerCommands(program: Command, env: Env): void {
       if (!checked) {
         throw new OperatorError(
           catalog.names.includes(name)
-            ? `${name} is built in and has no file. docs/providers/${name}.md describes it.`
+            ? `${name} is built in and has no file. ${docsAt(`providers/${name}.md`)} describes it.`
             : `There is no provider ${name}. The providers are ${catalog.names.join(', ')}.`,
         )
       }

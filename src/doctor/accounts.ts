@@ -3,6 +3,7 @@ import { createSealing } from '../adapters/crypto/sealing.ts'
 import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
 import type { Config } from '../config/config.ts'
 import { type Account, isSetUp } from '../domain/accounts/accounts.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { type Finding, found, ok, warn } from '../domain/health/problem.ts'
 import type { StoredFacts } from './facts.ts'
 
@@ -41,7 +42,7 @@ export function accountFindings(
       warn(
         'accounts',
         `A previous secret key encrypts the authenticator app of ${previous.join(', ')}.`,
-        'Keep that key until each of them has signed in with a code. See docs/rotate-keys.md.',
+        `Keep that key until each of them has signed in with a code. See ${docsAt('rotate-keys.md')}.`,
       ),
     typeof rp === 'string' && ok('passkeys', rp),
   )

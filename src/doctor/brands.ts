@@ -1,5 +1,6 @@
 import { segmentsOf } from '../adapters/sms/segments.ts'
 import { isTopLevelDomain } from '../adapters/sms/top-level-domains.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { type Finding, warn } from '../domain/health/problem.ts'
 import type { BrandWithTexts } from '../domain/texts/brand.ts'
 import { type DltRule, lintText, registeredTexts } from '../domain/texts/dlt.ts'
@@ -22,7 +23,7 @@ export function dltFindings(brands: readonly BrandWithTexts[], otpTtlSeconds: nu
     return warn(
       'DLT',
       `Carriers in India may drop SMS of brand ${brand.slug} on the registered route: ${texts.join('; ')}.`,
-      `\`otpost text lint ${brand.slug}\` says how to fix each text. See docs/dlt-rules.md.`,
+      `\`otpost text lint ${brand.slug}\` says how to fix each text. See ${docsAt('dlt-rules.md')}.`,
     )
   })
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import type { HealthFacts } from '../domain/health/facts.ts'
 import { type Finding, found, ok, warn } from '../domain/health/problem.ts'
 import { budgetProblems } from '../domain/health/problems.ts'
@@ -21,7 +22,7 @@ export function budgetFindings(
       warn(
         'alerts',
         'Alerts are only in the log, the metrics and the console.',
-        'Set ALERT_EMAIL, or ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET. See docs/monitoring.md.',
+        `Set ALERT_EMAIL, or ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET. See ${docsAt('monitoring.md')}.`,
       ),
   )
 }

@@ -1,5 +1,6 @@
 import { createSealing } from '../adapters/crypto/sealing.ts'
 import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { type Finding, found, warn } from '../domain/health/problem.ts'
 import type { StoredFacts } from './facts.ts'
 
@@ -25,7 +26,7 @@ export function relayFindings(
       warn(
         'relays',
         `A previous secret key encrypts the secret of ${names(previous)}.`,
-        'Keep that key, or remove each relay and add it again. See docs/rotate-keys.md.',
+        `Keep that key, or remove each relay and add it again. See ${docsAt('rotate-keys.md')}.`,
       ),
   )
 }

@@ -1,6 +1,7 @@
 import { allSettings } from '../config/all-settings.ts'
 import type { Env } from '../config/setting-source.ts'
 import { unreadFile, useOfServersUser, variablesOfFiles } from '../config/setting-source.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { nearest } from '../domain/ground/near-name.ts'
 import { type Finding, fail, found, ok, warn } from '../domain/health/problem.ts'
 
@@ -12,7 +13,7 @@ export function settingsFindings(problems: readonly string[]): readonly Finding[
     return fail(
       'settings',
       problem,
-      `Correct ${name} in the environment of the server. docs/settings.md lists all settings.`,
+      `Correct ${name} in the environment of the server. ${docsAt('settings.md')} lists all settings.`,
     )
   })
 }
@@ -39,7 +40,7 @@ function misspelledFindings(env: Env): readonly Finding[] {
       warn(
         'settings',
         `${name} in ${file} is not a setting of otpost, and has no effect.`,
-        `If you mean ${near}, correct the name. docs/settings.md lists all settings.`,
+        `If you mean ${near}, correct the name. ${docsAt('settings.md')} lists all settings.`,
       ),
     ]
   })

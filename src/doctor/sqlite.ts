@@ -4,6 +4,7 @@ import { keyFingerprints } from '../adapters/crypto/secrets.ts'
 import { conditionOf } from '../adapters/sqlite/condition.ts'
 import { isMissing } from '../adapters/sqlite/marker.ts'
 import type { DatabaseCheck, DatabaseFacts } from '../adapters/store/condition.ts'
+import { docsAt } from '../domain/ground/docs.ts'
 import { bytesWords } from '../domain/ground/format.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
@@ -74,7 +75,7 @@ export function databaseFindings(facts: Omit<DatabaseFacts<unknown>, 'read'>): r
       : warn(
           'log',
           `The write-ahead log has ${bytesWords(logBytes)}. A long read keeps it from being reset.`,
-          'Look for a backup or another program that has the database open. For Litestream, see docs/litestream.md.',
+          `Look for a backup or another program that has the database open. For Litestream, see ${docsAt('litestream.md')}.`,
         ),
   ]
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isWeb, type Page, pageAt, pages, readPage, resolved, root, slugOf } from './pages.ts'
+import { slugOf } from '../../release/site/pages.ts'
+import { isWeb, type Page, pageAt, pages, readPage, resolved, root } from './pages.ts'
 
 /** Returns the problem of a broken link. */
 function problemOf(page: Page, target: string): string | undefined {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { slugOf } from '../../release/site/pages.ts'
 
 // Reads the Markdown pages of the repository for the tests.
 
@@ -86,15 +87,6 @@ export function readPage(path: string, text: string): Page {
     },
   })
   return { path, text, anchors, targets, samples, spans }
-}
-
-/** GitHub's anchor of a heading: lower case, without punctuation, a hyphen for each space. */
-export function slugOf(title: string): string {
-  return title
-    .trim()
-    .toLowerCase()
-    .replace(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, '')
-    .replaceAll(' ', '-')
 }
 
 /** The file and anchor of a link within the repository. */

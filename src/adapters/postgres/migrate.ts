@@ -1,5 +1,6 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
+import { docsAt } from '../../domain/ground/docs.ts'
 import { version } from '../../version.ts'
 import type { Pool, PreparedStatement, Queryable } from './pool.ts'
 
@@ -18,7 +19,7 @@ export async function migrate(pool: Pool, known: readonly Migration[] = migratio
     }
     if ((error as { code?: unknown } | null)?.code !== '42501') throw error
     throw new Error(
-      'The user in DATABASE_URL lacks privileges for the schema. Run `otpost migrate` as the owner of the database first, and grant this user the privileges listed in docs/postgres.md.',
+      `The user in DATABASE_URL lacks privileges for the schema. Run \`otpost migrate\` as the owner of the database first, and grant this user the privileges listed in ${docsAt('postgres.md')}.`,
       { cause: error },
     )
   }

@@ -2,6 +2,7 @@ import type { ReportRejection } from '../delivery/delivery-reports.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
 import { see } from '../ground/advice.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
+import { docsAt } from '../ground/docs.ts'
 import { ago, counted, duration, partOf, utc } from '../ground/format.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs } from '../ground/time.ts'
 import type { PumpingStatus } from '../guard/pumping.ts'
@@ -259,7 +260,7 @@ const rejectedReports: Readonly<Record<ReportRejection, readonly [cause: string,
   ],
   form: [
     'they are not of the documented form',
-    'Compare the version and the format of the reports at the provider with docs/providers.',
+    `Compare the version and the format of the reports at the provider with ${docsAt('providers')}.`,
   ],
 }
 

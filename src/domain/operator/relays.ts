@@ -1,3 +1,4 @@
+import { docsAt } from '../ground/docs.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Sealing, Secrets } from '../ground/ports.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
@@ -34,7 +35,7 @@ export const relayAdd = action(relayGroup, 'add', {
   role: 'operator',
   isSensitive: true,
   does: 'add a relay, and print its URL and its secret',
-  note: 'otpost prints the secret only once. docs/relays has a page for each kind, with what to enter there.',
+  note: `otpost prints the secret only once. ${docsAt('relays')} has a page for each kind, with what to enter there.`,
   fields: {
     name: field(nameIn, {
       label: 'Name',
@@ -45,7 +46,7 @@ export const relayAdd = action(relayGroup, 'add', {
       label: 'Kind',
       as: '--kind <kind>',
       help: 'the identity system',
-      hint: '`docs/relays` has a page for each, with what to enter there.',
+      hint: `\`${docsAt('relays')}\` has a page for each, with what to enter there.`,
     }),
     brand: field(text, {
       label: 'Brand',

@@ -1,6 +1,7 @@
 import { advice, see } from '../ground/advice.ts'
 import type { AuditReader } from '../ground/audit.ts'
 import type { Channel } from '../ground/contact.ts'
+import { docsAt } from '../ground/docs.ts'
 import { canonicalTag, wrongTag } from '../ground/languages.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { type BrandWithTexts, nameKey, ownTemplateKeys } from '../texts/brand.ts'
@@ -140,7 +141,7 @@ export const textSet = action(textGroup, 'set', {
   role: 'operator',
   isSensitive: (input) => isOfCode(input) && !input.draft,
   does: 'store a text; a running server sends it from the next request on',
-  note: `A placeholder is {{name}}. docs/texts.md has those of each template, and examples.`,
+  note: `A placeholder is {{name}}. ${docsAt('texts.md')} has those of each template, and examples.`,
   fields: {
     ...targetFields,
     key: field(text, {

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import { docsAt } from '../../../domain/ground/docs.ts'
 import { appOf } from '../../../domain/integration/relayed.ts'
 import { relayAdd, relayRemove } from '../../../domain/operator/relays.ts'
 import { type Relay, relayKinds, relayListing, relayUrl } from '../../../domain/policy/relay.ts'
@@ -56,7 +57,7 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
                 <Empty title="No relays">
                   Supabase Auth, ZITADEL, Logto, Ory Kratos, Authgear, authentik, Keycloak, clients of Twilio
                   and CAMARA can have their codes delivered. Add one with the form on this page, or run
-                  `otpost relay add`. `docs/relays` has a page for each, with what to enter there.
+                  `otpost relay add`. {docsAt('relays')} has a page for each, with what to enter there.
                 </Empty>
               }
             />

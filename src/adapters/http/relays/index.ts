@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Body } from '../../../domain/ground/body.ts'
+import { docsAt } from '../../../domain/ground/docs.ts'
 import { Failure } from '../../../domain/ground/failures.ts'
 import { appOf, type RelayPorts, relayed } from '../../../domain/integration/relayed.ts'
 import type { Policy } from '../../../domain/policy/policy.ts'
@@ -105,8 +106,7 @@ export function relayRoutes({ httpRequests, answers, portsOf, received }: Mounti
   }
 }
 
-const noRelay =
-  'No relay has this URL. `otpost relay list` prints the URL of each relay, and docs/relays the paths of each kind.'
+const noRelay = `No relay has this URL. \`otpost relay list\` prints the URL of each relay, and ${docsAt('relays')} the paths of each kind.`
 
 /** @throws Failure unauthorized, or rate_limited if the client has sent too many wrong proofs (design D22) */
 async function prove(
