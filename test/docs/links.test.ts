@@ -2,6 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { slugOf } from '../../release/site/pages.ts'
+import { linksOf } from '../../src/adapters/console/overview/links.tsx'
+import { docsAt } from '../../src/domain/ground/docs.ts'
 import { isWeb, type Page, pageAt, pages, readPage, resolved, root } from './pages.ts'
 
 /** Returns the problem of a broken link. */
@@ -99,6 +101,20 @@ test('the README of the npm package links to no file outside of the package', ()
   const { targets } = pageAt('client/README.md')
   expect(targets.length).toBeGreaterThan(0)
   expect(targets.filter((target) => !target.startsWith('#') && !isWeb(target))).toEqual([])
+})
+
+test('the console links pages of the documentation in a build with their URL', () => {
+  expect(linksOf([{ docs: 'guard' }])).toEqual([])
+  Reflect.set(globalThis, 'DOCS_URL', 'https://docs.example.org')
+  try {
+    expect(docsAt('relays')).toBe('https://docs.example.org/relays')
+    expect(linksOf([{ docs: 'guard' }])).toEqual([
+      { title: 'Documentation', href: 'https://docs.example.org/guard.html' },
+    ])
+  } finally {
+    Reflect.deleteProperty(globalThis, 'DOCS_URL')
+  }
+  expect(docsAt('relays')).toBe('docs/relays')
 })
 
 test('files that pages name exist', () => {
