@@ -300,7 +300,9 @@ destinations:
 
 test('a change that its transaction rejects is undone alone, and then all of them', async () => {
   const text = 'brands:\n  - slug: new\n    displayName: New\n  - slug: acme\n    status: pending'
-  await expect(apply(text)).rejects.toThrow('Nothing was changed:\nline 4: Brand acme is active and cannot become pending.')
+  await expect(apply(text)).rejects.toThrow(
+    'Nothing was changed:\nline 4: Brand acme is active and cannot become pending.',
+  )
   expect(await exported()).not.toContain('slug: new')
 })
 
