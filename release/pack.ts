@@ -19,7 +19,7 @@ import { packRelease } from './package.ts'
 import { makeSbom } from './sbom.ts'
 
 // Fills dist/release: an archive of each binary of `bun run build --all`, the packages for npm, Debian and RPM, the Helm
-// chart, the bill of materials, and the checksums.
+// chart, the bill of materials, and the checksums. With names, such as `linux-x64`, only the files of these binaries.
 
 const root = join(import.meta.dir, '..')
 
@@ -100,7 +100,11 @@ export async function checksumsOf(folder: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const names = Object.keys(targets) as TargetName[]
+  const all = Object.keys(targets) as TargetName[]
+  const given = process.argv.slice(2)
+  const names = given.length > 0 ? all.filter((name) => given.includes(name)) : all
+  const unknown = given.filter((name) => !Object.hasOwn(targets, name))
+  if (unknown.length > 0) throw new Error(`there is no target ${unknown.join(', ')}`)
   const missing = names.filter((name) => !existsSync(binaryOf(name)))
   if (missing.length > 0) throw new Error(`bun run build --all first: there is no ${missing.join(', ')}`)
   for (const name of names) {
@@ -110,7 +114,7 @@ async function main(): Promise<void> {
   rmSync(releaseFolder, { recursive: true, force: true })
   mkdirSync(releaseFolder, { recursive: true })
   for (const name of names) packBinary(name, binaryOf(name), join(releaseFolder, archiveOf(name)))
-  for (const name of linuxTargets) {
+  for (const name of linuxTargets.filter((target) => names.includes(target))) {
     packDeb(name, binaryOf(name), join(releaseFolder, `otpost-${name}.deb`))
     packRpm(name, binaryOf(name), join(releaseFolder, `otpost-${name}.rpm`))
   }
