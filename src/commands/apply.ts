@@ -90,7 +90,7 @@ export async function apply(
         try {
           lines.push(...(await work()))
         } catch (error) {
-          if (!(error instanceof OperatorError || error instanceof InvalidInput)) throw error
+          if (!(error instanceof OperatorError)) throw error
           rejected.push(`${what}: ${error.message}`)
         }
       }
@@ -152,7 +152,7 @@ export async function applyAtStart(env: Env, config: StoreConfig, file: string):
   }
 }
 
-export async function configurationIn({
+async function configurationIn({
   brands,
   policy,
   prices,

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Actor } from '../../../domain/ground/audit.ts'
 import { Failure, invalidField } from '../../../domain/ground/failures.ts'
-import { InvalidInput, OperatorError } from '../../../domain/ground/operator-error.ts'
+import { OperatorError } from '../../../domain/ground/operator-error.ts'
 import { hasRole } from '../../../domain/ground/role.ts'
 import type { Clock } from '../../../domain/ground/time.ts'
 import type { CredentialPorts } from '../../../domain/limits/credentials.ts'
@@ -67,7 +67,7 @@ export function manageRoutes(ports: ManagePorts, contextOf: (request: Request) =
       }
     } catch (error) {
       if (error instanceof FieldFault) throw invalidField(error.field, error.fault)
-      if (!(error instanceof OperatorError || error instanceof InvalidInput)) throw error
+      if (!(error instanceof OperatorError)) throw error
       throw new Failure('validation_error', error.message)
     }
   }
