@@ -359,10 +359,17 @@ test('a server is killed as it answers a delivery report: the next server has th
     trace.receiver.answer(({ body }) => {
       // The report follows the answer to the message at once, and the crash the answer to the report.
       setImmediate(async () => {
-        // On a busy machine, the server would otherwise read the report before the answer of the gateway.
-        for (let turn = 0; turn < 3; turn++) await server.get('/health/live')
-        const report = signedReport(trace.receiver.secret, { id: body.id, status: 'delivered' })
-        const answer = await server.request('POST', path, report).catch(() => undefined)
+        // On a busy machine, the server would otherwise read the report before the answer of the gateway. The crash
+        // that follows another message's report can interrupt each of these calls.
+        const report = async () => {
+          for (let turn = 0; turn < 3; turn++) await server.get('/health/live')
+          return server.request(
+            'POST',
+            path,
+            signedReport(trace.receiver.secret, { id: body.id, status: 'delivered' }),
+          )
+        }
+        const answer = await report().catch(() => undefined)
         server.child.kill('SIGKILL')
         if (answer?.status === 200) answered.push(body.requestId)
         killed.resolve()
