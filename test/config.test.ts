@@ -95,7 +95,7 @@ describe('the default:', () => {
     ['has the SMS mode plain', ({ smsMode }) => smsMode, 'plain'],
     ['keeps mail in the outbox', ({ smtp }) => smtp, undefined],
     ['uses the outbox', ({ outboxSettings }) => outboxSettings, ['SMS_PLAIN', 'SMTP_URL']],
-    ['has one provider on the plain route', ({ smsRoutes }) => smsRoutes.plain.length, 1],
+    ['has one provider on the plain route', ({ phoneRoutes }) => phoneRoutes.plain.length, 1],
     ['assumes no region', ({ contacts }) => contacts.phone('098123 45678')?.to, '09812345678'],
     ['trusts no proxy', ({ trustedProxies }) => trustedProxies, []],
     ['has no metrics', ({ metrics }) => metrics, undefined],
@@ -128,7 +128,7 @@ describe('configured values', () => {
     [{ APP_CREDENTIALS: '{}' }, ({ appCredentials }) => appCredentials.size, 0],
     [{ OTP_SMS_MODE: 'template' }, ({ smsMode }) => smsMode, 'template'],
     [{ OTP_SMS_MODE: 'hybrid' }, ({ smsMode }) => smsMode, 'hybrid'],
-    [{ ...webhook, SMS_PLAIN: 'webhook, discard,outbox' }, ({ smsRoutes }) => smsRoutes.plain.length, 3],
+    [{ ...webhook, SMS_PLAIN: 'webhook, discard,outbox' }, ({ phoneRoutes }) => phoneRoutes.plain.length, 3],
     [{ ...webhook, ...smtp }, ({ outboxSettings }) => outboxSettings, []],
     [
       { ...webhook, ...smtp, SMS_PLAIN: 'webhook,outbox' },
@@ -137,7 +137,7 @@ describe('configured values', () => {
     ],
     [
       { ...webhook, ...smtp, OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'webhook' },
-      ({ outboxSettings, smsRoutes }) => [outboxSettings.length, smsRoutes.template.length],
+      ({ outboxSettings, phoneRoutes }) => [outboxSettings.length, phoneRoutes.template.length],
       [0, 1],
     ],
     [

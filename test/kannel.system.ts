@@ -54,6 +54,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       to,
       route: 'plain',
       text: withCode,
+      code: null,
       template: null,
       senderId: null,
       validitySeconds: null,

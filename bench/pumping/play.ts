@@ -119,7 +119,7 @@ export async function openServer(
     },
   }
   const app = await createApp(
-    { ...config, smsRoutes: { plain: [() => provider], template: [] } },
+    { ...config, phoneRoutes: { plain: [() => provider], template: [] } },
     { now: () => clock.now, stopwatch: () => clock.now, log: { ...silent, info } },
   )
   await putBrand(app.context.acting(tester), brandId, { displayName: 'Acme' })

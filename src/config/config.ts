@@ -6,7 +6,7 @@ import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { ProviderFile } from '../adapters/sms/file/format.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf } from '../domain/delivery/way.ts'
-import type { SmsRoute } from '../domain/ground/providers.ts'
+import type { PhoneRoutes, SmsRoute } from '../domain/ground/providers.ts'
 import { readSmsCountries } from './destinations.ts'
 import { readCatalog, settingsOfFile } from './providers.ts'
 import {
@@ -54,7 +54,7 @@ export function readConfig(env: Env) {
     smsMode,
     catalog,
     settingsOfFile: (file: ProviderFile) => settingsOfFile(env, file),
-    smsRoutes: { plain: plain.providers, template: template.providers },
+    phoneRoutes: readPhoneRoutes(plain, template),
     /** Undefined: mail stays in the outbox. */
     smtp,
     /** Empty: the server has no outbox. */
@@ -142,6 +142,12 @@ function readRoute(settings: Settings, catalog: ProviderCatalog, route: SmsRoute
     : { providers: [], developmentOnly: [], usesOutbox: false }
 }
 
+function readPhoneRoutes(plain: ReadRoute, template: ReadRoute): PhoneRoutes<MakeProvider> {
+  return { plain: plain.providers, template: template.providers }
+}
+
+type ReadRoute = ReturnType<typeof readRoute>
+type MakeProvider = ReadRoute['providers'][number]
 type Route = Pick<ReturnType<typeof readRoute>, 'developmentOnly'>
 
 function refuseOutboxInProduction(

@@ -112,9 +112,9 @@ function outboxWarnings({ host, outboxAccess, outboxSettings }: Config): readonl
 }
 
 /** The settings that send messages to the outbox or drop them. */
-function developmentOnly({ smsMode, smsRoutes, smtp }: Config): readonly string[] {
+function developmentOnly({ smsMode, phoneRoutes, smtp }: Config): readonly string[] {
   const deliversNothing = (route: 'plain' | 'template') =>
-    providersOf(smsRoutes[route]).some(({ endpoint }) => endpoint === undefined)
+    providersOf(phoneRoutes[route]).some(({ endpoint }) => endpoint === undefined)
   return [
     ...(smsMode !== 'template' && deliversNothing('plain') ? ['SMS_PLAIN'] : []),
     ...(smsMode !== 'plain' && deliversNothing('template') ? ['SMS_TEMPLATE'] : []),
@@ -123,7 +123,7 @@ function developmentOnly({ smsMode, smsRoutes, smtp }: Config): readonly string[
 }
 
 /** Creates providers to read their properties. They must not send. */
-export function providersOf(makers: Config['smsRoutes']['plain']) {
+export function providersOf(makers: Config['phoneRoutes']['plain']) {
   return makers.map((make) => make({ now: Date.now, outbox: unused, reportLater: () => {} }))
 }
 

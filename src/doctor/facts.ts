@@ -16,7 +16,7 @@ export async function readStored(stores: Stores, config: Config, { routes }: Des
   const { statistics, guard, policy, sessions } = stores
   const now = Date.now()
   const named = (names: readonly string[]) => names.map((name) => ({ name }))
-  const smsRoutes = { plain: named(routes.plain), template: named(routes.template) }
+  const phoneRoutes = { plain: named(routes.plain), template: named(routes.template) }
   const mailer = { name: config.smtp ? 'smtp' : 'outbox' }
   const ports = {
     ...stores,
@@ -24,7 +24,7 @@ export async function readStored(stores: Stores, config: Config, { routes }: Des
     guard: { ...guard, countries: statistics.countries, guardCounts: statistics.guardCounts },
     countryOfPrefix,
     // The circuits are in the memory of the servers.
-    providerStates: () => providerHealth({ smsRoutes, mailer, breakers: { states: () => [] } }),
+    providerStates: () => providerHealth({ phoneRoutes, mailer, breakers: { states: () => [] } }),
   }
   const [health, rows, apps, brands, accounts, invited] = await Promise.all([
     readHealth(ports, { ...config, developmentOnly }, 'day', now),

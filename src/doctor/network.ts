@@ -18,9 +18,12 @@ interface Asked {
 }
 
 export async function askOthers(config: Config, isHere: boolean): Promise<Asked> {
-  const { smsRoutes, smtp, publicUrl } = config
+  const { phoneRoutes, smtp, publicUrl } = config
   const providers = new Map<string, string>()
-  for (const { name, endpoint } of [...providersOf(smsRoutes.plain), ...providersOf(smsRoutes.template)]) {
+  for (const { name, endpoint } of [
+    ...providersOf(phoneRoutes.plain),
+    ...providersOf(phoneRoutes.template),
+  ]) {
     if (endpoint !== undefined) providers.set(`${name} ${new URL(endpoint).origin}`, name)
   }
   const asking: Promise<Asked>[] = [...providers].map(([key, name]) => {

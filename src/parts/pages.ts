@@ -46,7 +46,7 @@ export function createPages(
   const { outboxAccess: access, publicUrl } = config
   const { eventLog, guardReader } = context
   const { countries, guardCounts } = eventLog.forPages
-  const { now, policy, build, mailer, smsRoutes, ownUrl, hasOutbox, log } = shared
+  const { now, policy, build, mailer, phoneRoutes, ownUrl, hasOutbox, log } = shared
   const consolePorts = {
     ...context,
     ...parts,
@@ -58,7 +58,7 @@ export function createPages(
     parsePrices: (text: string) => parsePrices(text, config.catalog.names),
     passkeys: createPasskeys(() => relyingParties(publicUrl, port())),
   }
-  const routes = routeSettings(config.smsMode, smsRoutes)
+  const routes = routeSettings(config.smsMode, phoneRoutes)
   const settings = {
     ...config,
     ...build,

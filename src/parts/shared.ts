@@ -14,7 +14,7 @@ import { Breakers } from '../domain/delivery/breaker.ts'
 import { callbackUrls, providerReportKey, type ReportRejection } from '../domain/delivery/delivery-reports.ts'
 import { Turns } from '../domain/delivery/turns.ts'
 import type { Log } from '../domain/ground/ports.ts'
-import type { DeliveryReport } from '../domain/ground/providers.ts'
+import { type DeliveryReport, mapRoutes } from '../domain/ground/providers.ts'
 import type { Stopwatch } from '../domain/ground/time.ts'
 import { modeInForce } from '../domain/guard/mode.ts'
 import { CredentialRejections } from '../domain/limits/credentials.ts'
@@ -56,8 +56,7 @@ export function createShared(config: Config, context: Context, about: Process) {
     setTimeout(save, ms).unref()
   }
   const tools = { now, outbox, reportLater }
-  const plain = config.smsRoutes.plain.map((make) => make(tools))
-  const template = config.smsRoutes.template.map((make) => make(tools))
+  const phoneRoutes = mapRoutes(config.phoneRoutes, (makers) => makers.map((make) => make(tools)))
   const breakers = new Breakers(stopwatch)
   breakers.onChange(breakerLog(log))
   if (openCircuits) shareCircuits(openCircuits, breakers, now)
@@ -80,9 +79,9 @@ export function createShared(config: Config, context: Context, about: Process) {
     guardMode: () => modeInForce(policy.latest()?.guardMode ?? null, config.guard, now()).mode,
     mailer: smtp ?? createOutboxMailer(outbox),
     closeMailer: () => smtp?.close(),
-    smsRoutes: { plain, template },
+    phoneRoutes,
     // Of two providers with the same name either works: delivery reports and feedback do not depend on the route.
-    providers: [...plain, ...template],
+    providers: Object.values(phoneRoutes).flat(),
     breakers,
     turns: new Turns(after),
     callbackUrl: callbackUrls(secrets, config.publicUrl),

@@ -17,6 +17,7 @@ const message = {
   brandName: 'Acme',
   to: '12025550143',
   text: 'Grüße aus Köln: "1 €" 🎁',
+  code: null,
   senderId: null,
   validitySeconds: null,
   expectsFeedback: false,

@@ -44,7 +44,7 @@ beforeAll(async () => {
     { providerMessageId: id, status: 'delivered', reason: null } as const,
   ]
   Object.assign(provider, { deliveryReports: { namedBy: 'providerMessageId', read } })
-  service = await createTestApp({ PUBLIC_URL: 'https://otp.example' }, { smsRoutes: { plain: [provider] } })
+  service = await createTestApp({ PUBLIC_URL: 'https://otp.example' }, { phoneRoutes: { plain: [provider] } })
   receiver = startReceiver(
     async (received) => new Response(null, { status: await application.receive(received) }),
   )

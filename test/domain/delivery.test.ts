@@ -38,6 +38,7 @@ const message: SmsMessage = {
   brandSlug: 'acme',
   brandName: 'Acme',
   to: '12025550143',
+  code: '012345',
   country: 'US',
   senderId: null,
   recipientHash: 'hash of the recipient',
@@ -72,7 +73,7 @@ const cost = { micros: 7, currency: 'EUR' }
 const charging: Charging = { mayContinue: async () => true, spend: () => cost }
 
 function deliver(
-  ports: DeliveryPorts & Pick<WayPorts, 'smsRoutes'>,
+  ports: DeliveryPorts & Pick<WayPorts, 'phoneRoutes'>,
   context: RequestContext,
   message: SmsMessage,
   { routes, avoid = null }: Routing,
@@ -117,7 +118,7 @@ function world(routes: Partial<Readonly<Record<SmsRoute, Script>>>) {
   })
   const stopwatch = () => now
   const ports = {
-    smsRoutes: {
+    phoneRoutes: {
       plain: (routes.plain ?? []).map(provider),
       template: (routes.template ?? []).map(provider),
     },
@@ -269,6 +270,7 @@ describe('the message for a provider', () => {
       route: 'plain',
       text: message.text,
       lang: 'hi',
+      code: '012345',
       template: null,
       senderId: null,
       validitySeconds: 300,
@@ -311,7 +313,7 @@ describe('the message for a provider', () => {
       },
     })
     const call = newContext()
-    const smsRoutes = {
+    const phoneRoutes = {
       template: [],
       plain: [
         provider('a', 'attempt'),
@@ -321,7 +323,7 @@ describe('the message for a provider', () => {
     }
     const callbackUrl = (name: string, requestId: string, attempt: number) =>
       `${name} ${requestId} ${attempt}`
-    await deliver({ ...ports, smsRoutes, callbackUrl }, call, message, plain)
+    await deliver({ ...ports, phoneRoutes, callbackUrl }, call, message, plain)
     expect(urls).toEqual(['a request 1 1', null, null])
     expect(call.attempts.map(({ reportKey }) => reportKey)).toEqual(['request 1.1', null, 'c:V1'])
   })

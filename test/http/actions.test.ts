@@ -504,7 +504,7 @@ let app: TestApp
 
 async function open(): Promise<void> {
   const outbox = testProvider('outbox', () => temporary)
-  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000' }, { smsRoutes: { plain: [outbox] } })
+  app = await createTestApp({ PUBLIC_URL: 'http://localhost:3000' }, { phoneRoutes: { plain: [outbox] } })
   setSystemTime(app.clock.now)
 }
 

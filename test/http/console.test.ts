@@ -649,7 +649,7 @@ describe('an operator', () => {
 
   async function openWith(provider: ReturnType<typeof testProvider>) {
     await app.close()
-    app = await createTestApp({}, { smsRoutes: { plain: [provider] } })
+    app = await createTestApp({}, { phoneRoutes: { plain: [provider] } })
     visitor = await signedIn(app)
   }
 

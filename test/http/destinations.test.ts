@@ -12,7 +12,7 @@ const two = testProvider('two')
 const dlt = testProvider('dlt')
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-  app = await createTestApp(env, { smsRoutes: { plain: [one, two], template: [dlt] } })
+  app = await createTestApp(env, { phoneRoutes: { plain: [one, two], template: [dlt] } })
   await app.brand('dlt', { dltEnabled: true, notifyTemplates: ['ORDER_DELIVERED'] })
   operate = policyOf(app)
 }

@@ -33,7 +33,7 @@ async function start(eventTypes?: readonly EventType[], overrides: { random?: ()
   const provider = testProvider('one')
   api = await createTestApp(
     { PUBLIC_URL: 'https://otp.example', DELIVERY_LOG_DAYS: '30' },
-    { ...overrides, smsRoutes: { plain: [provider] } },
+    { ...overrides, phoneRoutes: { plain: [provider] } },
   )
   ;({ secret } = (await policyOf(api).webhook(receiver.url, eventTypes)).webhook)
   return provider

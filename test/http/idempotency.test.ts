@@ -40,7 +40,7 @@ const gateway = {
 async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
   app = await createTestApp(
     { APP_CREDENTIALS: JSON.stringify({ shop: 'key-of-the-shop', cafe: 'key-of-the-cafe' }), ...env },
-    { smsRoutes: { plain: [gateway] } },
+    { phoneRoutes: { plain: [gateway] } },
   )
 }
 

@@ -11,7 +11,7 @@ const apps: TestApp[] = []
 const one = testProvider('one')
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
-  const app = await createTestApp({ GUARD: 'record', ...env }, { smsRoutes: { plain: [one] } })
+  const app = await createTestApp({ GUARD: 'record', ...env }, { phoneRoutes: { plain: [one] } })
   apps.push(app)
   return app
 }
@@ -70,7 +70,7 @@ async function firstLines(app: TestApp) {
 describe('the first line is short, and has the change that helps most', () => {
   test('a provider that fails in part is paused by it, and its code is explained', async () => {
     const [twilio, two] = [testProvider('twilio'), testProvider('two')]
-    const app = await createTestApp({ GUARD: 'off' }, { smsRoutes: { plain: [twilio, two] } })
+    const app = await createTestApp({ GUARD: 'off' }, { phoneRoutes: { plain: [twilio, two] } })
     apps.push(app)
     for (let index = 0; index < 20; index++) {
       twilio.answer(() => (index % 2 === 0 ? { kind: 'retryable', reason: '20503' } : accepted))
@@ -139,7 +139,7 @@ describe('the first line is short, and has the change that helps most', () => {
 describe('an outage of all providers', () => {
   test('is the first line: since when, how many people, why, and what to do; it can be acknowledged until it ends', async () => {
     const two = testProvider('two')
-    const app = await createTestApp({ GUARD: 'off' }, { smsRoutes: { plain: [one, two] } })
+    const app = await createTestApp({ GUARD: 'off' }, { phoneRoutes: { plain: [one, two] } })
     apps.push(app)
     const visitor = await signedIn(app)
     const send = async (phone: string) => {

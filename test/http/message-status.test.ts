@@ -37,7 +37,7 @@ async function start(more: Readonly<Record<string, string>> = {}): Promise<TestA
   app = await createTestApp(
     { ...env, OTP_SMS_MODE: 'hybrid', ...more },
     {
-      smsRoutes: { plain: [one], template: [two] },
+      phoneRoutes: { plain: [one], template: [two] },
       pause: async (ms) => {
         pauses.push(ms)
         await whilePaused()

@@ -32,7 +32,7 @@ let template: ReturnType<typeof testProvider>
 async function start(env: Readonly<Record<string, string>> = {}, brand: Partial<Brand> = {}): Promise<void> {
   plain = testProvider('plain')
   template = testProvider('template')
-  app = await createTestApp(env, { smsRoutes: { plain: [plain], template: [template] } })
+  app = await createTestApp(env, { phoneRoutes: { plain: [plain], template: [template] } })
   const notifyTemplates = ['ORDER_PLACED', 'TABLE_READY']
   await app.brand('acme', { displayName: 'Acme', notifyTemplates, ...brand })
 }

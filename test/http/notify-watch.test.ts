@@ -18,7 +18,7 @@ let used = 0
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const alert = { ALERT_WEBHOOK_URL: alerts.url, ALERT_WEBHOOK_SECRET: alerts.secret }
-  const app = await createTestApp({ ...alert, ...env }, { smsRoutes: { plain: [gateway] } })
+  const app = await createTestApp({ ...alert, ...env }, { phoneRoutes: { plain: [gateway] } })
   apps.push(app)
   return app
 }

@@ -20,7 +20,7 @@ let app: TestApp
 beforeEach(async () => {
   one = testProvider('webhook')
   other = testProvider('outbox')
-  app = await createTestApp(settings, { smsRoutes: { plain: [one, other] } })
+  app = await createTestApp(settings, { phoneRoutes: { plain: [one, other] } })
 })
 afterEach(() => app.close())
 

@@ -13,7 +13,7 @@ const provider = testProvider('one')
 async function start(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const app = await createTestApp(
     { GUARD: 'deny', SMS_COUNTRIES: 'LV', ...env },
-    { smsRoutes: { plain: [provider] } },
+    { phoneRoutes: { plain: [provider] } },
   )
   apps.push(app)
   return app

@@ -21,7 +21,7 @@ async function start(
   options: Parameters<typeof createTestApp>[1] = {},
 ): Promise<void> {
   gateway = testProvider('gateway')
-  app = await createTestApp(env, { smsRoutes: { plain: [gateway], template: [gateway] }, ...options })
+  app = await createTestApp(env, { phoneRoutes: { plain: [gateway], template: [gateway] }, ...options })
   for (const [slug, properties] of Object.entries(notifyBrands)) await app.brand(slug, properties)
 }
 
@@ -46,9 +46,9 @@ const bank = { appId: 'bank', apiKey: 'key-of-the-bank' }
 /** Another server on the same database, with the same clock and gateway. */
 async function another(owner?: string, overrides: Pick<Overrides, 'mostWaitingJobs'> = {}) {
   const config = readConfig({ ...app.database.env, APP_CREDENTIALS: '{"shop":"key-of-the-shop"}' })
-  const smsRoutes = { plain: [() => gateway], template: [() => gateway] }
+  const phoneRoutes = { plain: [() => gateway], template: [() => gateway] }
   const options = { now: () => app.clock.now, ...(owner ? { owner } : {}), ...overrides }
-  return createApp({ ...config, smsRoutes }, options)
+  return createApp({ ...config, phoneRoutes }, options)
 }
 
 const ownerModule = `${import.meta.dir}/../../src/process-owner.ts`
@@ -293,7 +293,7 @@ describe('a job', () => {
 
   test('that may have been sent on a route is not retried, even if the next route rejects it', async () => {
     const [first, next] = [testProvider('first', () => unknown), testProvider('next', () => temporary)]
-    await start({ OTP_SMS_MODE: 'hybrid' }, { smsRoutes: { template: [first], plain: [next] } })
+    await start({ OTP_SMS_MODE: 'hybrid' }, { phoneRoutes: { template: [first], plain: [next] } })
     await app.brand('dlt', { dltEnabled: true, notifyTemplates: ['ORDER_PLACED'] })
     const answer = await app.post('/notify', { ...placed, brandId: 'dlt', async: true })
     expect(await jobsOf(answer)).toMatchObject([{ state: 'unknown', reason: 'time-out', attempts: 2 }])

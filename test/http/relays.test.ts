@@ -23,7 +23,7 @@ let app: TestApp
 const provider = testProvider('one')
 
 beforeEach(async () => {
-  app = await createTestApp({}, { smsRoutes: { plain: [provider] } })
+  app = await createTestApp({}, { phoneRoutes: { plain: [provider] } })
 })
 afterEach(async () => {
   await app.close()
@@ -195,7 +195,7 @@ describe.each(names)('%s', (name) => {
     const relay = await connect(name, first)
     const env = first.database.env
     const open = async (SECRET_KEY: string) => {
-      app = await createTestApp({ ...env, SECRET_KEY }, { smsRoutes: { plain: [provider] } })
+      app = await createTestApp({ ...env, SECRET_KEY }, { phoneRoutes: { plain: [provider] } })
       const answer = await call(name, relay)
       const trace = await traceOf(answer)
       await app.app.close()
@@ -304,7 +304,7 @@ describe('supabase', () => {
       held.resolve(accepted)
       await first
     }
-    app = await createTestApp({}, { smsRoutes: { plain: [provider] }, pause })
+    app = await createTestApp({}, { phoneRoutes: { plain: [provider] }, pause })
     const relay = await connect('supabase')
     const body = sms(crypto.randomUUID())
     first = hook(relay, body)
@@ -344,7 +344,7 @@ describe('supabase', () => {
     const plain = [slow('one'), slow('two'), slow('three')]
     app = await createTestApp(
       { PROVIDER_TIMEOUT_MS: '30000' },
-      { smsRoutes: { plain }, stopwatch: () => stopwatch },
+      { phoneRoutes: { plain }, stopwatch: () => stopwatch },
     )
     const relay = await connect('supabase')
     expect(seen(await call('supabase', relay))).toBe('422')
@@ -521,7 +521,7 @@ describe('the guard', () => {
 
   beforeEach(async () => {
     await app.close()
-    app = await createTestApp({ GUARD: 'deny' }, { smsRoutes: { plain: [provider] } })
+    app = await createTestApp({ GUARD: 'deny' }, { phoneRoutes: { plain: [provider] } })
   })
 
   async function sentOf(name: IdentitySystemName, relay: AddedRelay, numbers: readonly string[]) {

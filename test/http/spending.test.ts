@@ -17,7 +17,7 @@ const dlt = testProvider('dlt')
 async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
   app = await createTestApp(
     { PHONE_LIMIT_PER_MINUTE: '1000', PHONE_LIMIT_PER_HOUR: '1000', GUARD: 'off', ...env },
-    { smsRoutes: { plain: [one, two], template: [dlt] } },
+    { phoneRoutes: { plain: [one, two], template: [dlt] } },
   )
   operate = policyOf(app)
 }

@@ -13,9 +13,9 @@ const spare = testProvider('spare')
 const dlt = testProvider('dlt')
 
 beforeEach(async () => {
-  const smsRoutes = { plain: [provider, spare], template: [dlt] }
+  const phoneRoutes = { plain: [provider, spare], template: [dlt] }
   const env = { OTP_SMS_MODE: 'hybrid' }
-  api = await createTestApp(env, { smsRoutes })
+  api = await createTestApp(env, { phoneRoutes })
 })
 afterEach(async () => {
   await api.close()

@@ -1,6 +1,6 @@
 import type { SmsMode } from '../../src/domain/delivery/way.ts'
 import type { FailureKind } from '../../src/domain/ground/failures.ts'
-import type { Outcome, SmsRoute } from '../../src/domain/ground/providers.ts'
+import type { Outcome, PhoneRoute } from '../../src/domain/ground/providers.ts'
 import type { LimitSettings } from '../../src/domain/limits/limits.ts'
 
 // The record of one history, seen from outside the domain: requests and responses of clients, messages to
@@ -80,7 +80,7 @@ export interface StoreCall {
 export interface Handover {
   readonly step: number
   readonly messageId: string
-  readonly route: SmsRoute | 'mail'
+  readonly route: PhoneRoute | 'mail'
   readonly provider: string
   readonly to: string
   readonly brandSlug: string | null

@@ -425,7 +425,7 @@ class Simulation {
       providerTimeoutMs,
       smsMode,
       conversionFeedback: { accepts: (name) => name === 'plain 0' },
-      smsRoutes: {
+      phoneRoutes: {
         plain: Array.from({ length: plainProviders }, (_, index) => provider(`plain ${index}`)),
         template: [provider('template')],
       },

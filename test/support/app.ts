@@ -1,7 +1,7 @@
 import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import type { OutboxEntry } from '../../src/domain/ground/ports.ts'
-import type { SmsProvider, SmsRoute } from '../../src/domain/ground/providers.ts'
+import { mapRoutes, type PhoneRoutes, type SmsProvider } from '../../src/domain/ground/providers.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
 import { migratedTestDatabase, type TestDatabase } from './database.ts'
@@ -21,15 +21,15 @@ export const credentials = { appId: 'shop', apiKey: 'key-of-the-shop' } as const
 
 /**
  * The whole service in this process: a database of its own on the store under test, the outbox as every provider unless
- * `env` or `smsRoutes` say otherwise, and a clock that only moves when a test advances it. Brand `acme` is active.
+ * `env` or `phoneRoutes` say otherwise, and a clock that only moves when a test advances it. Brand `acme` is active.
  */
 export async function createTestApp(
   env: Readonly<Record<string, string>> = {},
   {
-    smsRoutes,
+    phoneRoutes,
     ...overrides
   }: Pick<Overrides, 'stopwatch' | 'pause' | 'random' | 'owner' | 'mostWaitingJobs'> & {
-    readonly smsRoutes?: Partial<Readonly<Record<SmsRoute, readonly SmsProvider[]>>>
+    readonly phoneRoutes?: Partial<PhoneRoutes>
   } = {},
 ) {
   const database = env.DATABASE_URL === undefined ? await migratedTestDatabase() : undefined
@@ -44,11 +44,10 @@ export async function createTestApp(
   }
   const config = readConfig(settings)
   const makers = (providers: readonly SmsProvider[]) => providers.map((provider) => () => provider)
-  const routes = smsRoutes && {
-    plain: makers(smsRoutes.plain ?? []),
-    template: makers(smsRoutes.template ?? []),
+  const routes = phoneRoutes && {
+    ...mapRoutes({ plain: [], template: [], ...phoneRoutes }, makers),
   }
-  const app = await createApp(routes ? { ...config, smsRoutes: routes } : config, {
+  const app = await createApp(routes ? { ...config, phoneRoutes: routes } : config, {
     now: () => clock.now,
     log: { info: log, warn: log, error: log },
     pause: async () => {},

@@ -17,6 +17,7 @@ export const anySms: Sms = {
   to: '919812345678',
   route: 'plain',
   text: '123456 is your Acme code.\n\n@acme.example #123456',
+  code: '123456',
   template: null,
   senderId: null,
   validitySeconds: null,

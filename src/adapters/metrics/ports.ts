@@ -1,14 +1,14 @@
 import type { Breakers } from '../../domain/delivery/breaker.ts'
 import type { FeedbackResult } from '../../domain/delivery/conversion-feedback.ts'
 import type { DeliveryReportState } from '../../domain/delivery/delivery-reports.ts'
-import type { Mailer, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import type { Mailer, PhoneRoutes } from '../../domain/ground/providers.ts'
 import type { Distribution } from '../../domain/log/distribution.ts'
 import type { RequestContext } from '../../domain/request/request-context.ts'
 import type { RequestListener } from '../../domain/request/request-ended.ts'
 
 export interface MetricSources {
   readonly build: { readonly version: string; readonly bun: string; readonly database: string }
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly phoneRoutes: PhoneRoutes
   readonly mailer: Mailer
   readonly usesConversionFeedback: boolean
   readonly breakers: Pick<Breakers, 'states'>

@@ -74,8 +74,8 @@ function settledValue<T>(settled: PromiseSettledResult<T>): T | undefined {
   return settled.status === 'fulfilled' ? settled.value : undefined
 }
 
-function readProviders(registry: Registry, { smsRoutes, breakers, lateCodes }: MetricSources): void {
-  const inUse = Object.values(smsRoutes).flat()
+function readProviders(registry: Registry, { phoneRoutes, breakers, lateCodes }: MetricSources): void {
+  const inUse = Object.values(phoneRoutes).flat()
   const names = [...new Set(inUse.map(({ name }) => name))]
   const reporting = new Set(inUse.filter(({ deliveryReports }) => deliveryReports).map(({ name }) => name))
   const stateOf = (provider: string) => breakers.states().find((each) => each.provider === provider)

@@ -149,8 +149,8 @@ function histogramsIn(registry: Registry) {
 }
 
 /** The labels of all deliveries that are possible. */
-function waysOf({ smsRoutes, mailer }: MetricSources) {
-  const bySms = Object.entries(smsRoutes).flatMap(([route, providers]) =>
+function waysOf({ phoneRoutes, mailer }: MetricSources) {
+  const bySms = Object.entries(phoneRoutes).flatMap(([route, providers]) =>
     providers.map(({ name }) => ({ channel: 'SMS', route, provider: name })),
   )
   return [...bySms, { channel: 'EMAIL', route: none, provider: mailer.name }]
@@ -169,7 +169,7 @@ function beginCounters(counters: Counters, sources: MetricSources): void {
     for (const operation of ['send', 'resend', 'relay']) counters.codesSent.inc({ operation, channel }, 0)
     for (const outcome of verdicts) counters.verifications.inc({ channel, outcome }, 0)
   }
-  for (const { name, deliveryReports, reportConversion } of Object.values(sources.smsRoutes).flat()) {
+  for (const { name, deliveryReports, reportConversion } of Object.values(sources.phoneRoutes).flat()) {
     const statuses = deliveryReports ? reportStatuses : []
     for (const status of statuses) counters.deliveryReports.inc({ provider: name, status }, 0)
     const outcomes = sources.usesConversionFeedback && reportConversion ? feedbackOutcomes : []

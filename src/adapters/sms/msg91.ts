@@ -39,7 +39,8 @@ export const msg91: SmsProviderSpec = {
     const why = 'the SMS provider msg91 needs it'
     const authKey = settings.required(msg91Settings.MSG91_AUTH_KEY, why)
     const sender = settings.required(msg91Settings.MSG91_SENDER, why).trim()
-    const url = settings.baseUrl(msg91Settings.MSG91_BASE_URL, apis[route].host) + apis[route].path
+    const api = apis[route === 'template' ? 'template' : 'plain']
+    const url = settings.baseUrl(msg91Settings.MSG91_BASE_URL, api.host) + api.path
     const headers = { authkey: authKey, 'content-type': 'application/json', accept: 'application/json' }
     return () => ({
       name: 'msg91',

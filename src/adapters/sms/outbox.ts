@@ -11,16 +11,23 @@ export const outbox: SmsProviderSpec = {
   settings: {},
   developmentOnly: true,
   configure:
-    () =>
+    (_, route) =>
     ({ outbox, reportLater }) => ({
       name: 'outbox',
       reportsItself: true,
-      async send({ id, to, route, text, template, brandSlug: brandId, brandName, requestId }) {
+      async send({ id, to, text, template, brandSlug: brandId, brandName, requestId }) {
         const magic: MagicNumber | undefined = magicNumbers[to]
         const { outcome = { kind: 'accepted' }, report } = magic ?? {}
         if (outcome.kind === 'rejected' || outcome.kind === 'retryable') return outcome
         const { key: templateKey = null, variables = null } = template ?? {}
-        const about = { channel: 'SMS', to, route, brandId, brandName, requestId } as const
+        const about = {
+          channel: 'SMS',
+          to,
+          route: route === 'template' ? route : 'plain',
+          brandId,
+          brandName,
+          requestId,
+        } as const
         await outbox.add({ ...about, subject: null, text, html: null, templateKey, variables })
         if (!report) return outcome
         reportLater('outbox', { ...report, providerMessageId: id }, reportAfterMs)

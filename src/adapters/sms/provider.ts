@@ -2,7 +2,7 @@ import type { Setting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Meaning, ProviderCodes } from '../../domain/delivery/provider-codes.ts'
 import type { Outbox } from '../../domain/ground/ports.ts'
-import type { DeliveryReport, Outcome, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import type { DeliveryReport, Outcome, PhoneRoute, SmsProvider } from '../../domain/ground/providers.ts'
 import type { Clock } from '../../domain/ground/time.ts'
 
 export interface ProviderTools {
@@ -14,13 +14,13 @@ export interface ProviderTools {
 
 export interface SmsProviderSpec {
   readonly name: string
-  readonly routes: readonly SmsRoute[]
+  readonly routes: readonly PhoneRoute[]
   readonly settings: Readonly<Record<string, Setting>>
   /** Delivers no messages, so it is rejected in production (design 7). */
   readonly developmentOnly?: true
   readonly codes?: ProviderCodes
   /** Reads the provider's settings for a route at start; the returned function creates the provider. */
-  configure(settings: Settings, route: SmsRoute): (tools: ProviderTools) => SmsProvider
+  configure(settings: Settings, route: PhoneRoute): (tools: ProviderTools) => SmsProvider
 }
 
 /** Of a setting. */

@@ -1,5 +1,11 @@
 import type { DeliveryReportStore } from '../../domain/delivery/delivery-reports.ts'
-import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/ground/providers.ts'
+import {
+  type Mailer,
+  mapRoutes,
+  type Outcome,
+  type PhoneRoutes,
+  type SmsProvider,
+} from '../../domain/ground/providers.ts'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
 import type { IdempotencyKeys } from '../../domain/limits/idempotency-store.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
@@ -30,20 +36,18 @@ export interface TracedPorts {
   readonly deliveryReports: DeliveryReportStore
   readonly idempotencyKeys: IdempotencyKeys
   readonly checkDatabase: () => Promise<void>
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly phoneRoutes: PhoneRoutes
   readonly mailer: Mailer
 }
 
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
-  const { store, requests, deliveryReports, idempotencyKeys, checkDatabase, smsRoutes, mailer } = ports
+  const { store, requests, deliveryReports, idempotencyKeys, checkDatabase, phoneRoutes, mailer } = ports
   const stored = <T>(name: string, work: () => Promise<T>) => step({ name: `store ${name}` }, work)
   const sending = <P extends SmsProvider | Mailer>(provider: P, route: Attributes): P => {
     const attributes = { 'otpost.provider': provider.name, ...route }
     const send = { name: `send ${provider.name}`, isCall: true, attributes }
     return withMethods(provider, (name, work) => (name === 'send' ? step(send, work, resultOf) : work()))
   }
-  const route = (name: SmsRoute) =>
-    smsRoutes[name].map((provider) => sending(provider, { 'otpost.route': name }))
   return {
     ...ports,
     store: withMethods(store, stored),
@@ -51,7 +55,9 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
     deliveryReports: withMethods(deliveryReports, stored),
     idempotencyKeys: withMethods(idempotencyKeys, (name, work) => stored(`${name}Key`, work)),
     checkDatabase: () => stored('checkDatabase', checkDatabase),
-    smsRoutes: { plain: route('plain'), template: route('template') },
+    phoneRoutes: mapRoutes(phoneRoutes, (providers, route) =>
+      providers.map((provider) => sending(provider, { 'otpost.route': route })),
+    ),
     mailer: sending(mailer, {}),
   }
 }

@@ -1,5 +1,5 @@
 import { maskEmail, maskPhone } from '../ground/contact.ts'
-import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsRoute } from '../ground/providers.ts'
+import type { Mail, Mailer, Outcome, PhoneRoute, Segments, Sms, SmsMessage } from '../ground/providers.ts'
 import type { Clock, Stopwatch } from '../ground/time.ts'
 import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../request/request-context.ts'
 import type { EventLog } from '../request/request-trace.ts'
@@ -28,7 +28,7 @@ export function longestDeliveryMs(providerTimeoutMs: number): number {
 }
 
 interface AttemptedStep {
-  readonly route: SmsRoute | null
+  readonly route: PhoneRoute | null
   readonly provider: { readonly name: string }
   readonly segments: Segments | null
 }
@@ -207,7 +207,7 @@ function saveSmsAttempt(
     route,
     provider: provider.name,
     template: template?.key ?? null,
-    lang: (route === 'template' && template ? template.lang : lang) ?? null,
+    lang: (route !== 'plain' && template ? template.lang : lang) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
     recipientHash,
@@ -221,15 +221,16 @@ function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attem
   eventLog.note(context)
 }
 
-function smsFor(provider: string, message: SmsMessage, route: SmsRoute, callbackUrl: string | null): Sms {
-  const { id, requestId, brandSlug, brandName, to, text, template, senderId, validitySeconds } = message
-  const registered = route === 'template' && template ? registeredFor(provider, template) : undefined
+function smsFor(provider: string, message: SmsMessage, route: PhoneRoute, callbackUrl: string | null): Sms {
+  const { id, requestId, brandSlug, brandName, to, text, code, template, senderId, validitySeconds } = message
+  const registered = route !== 'plain' && template ? registeredFor(provider, template) : undefined
   return {
     id,
     requestId,
     brandSlug,
     brandName,
     to,
+    code,
     validitySeconds,
     expectsFeedback: message.expectsFeedback,
     route,

@@ -1,6 +1,6 @@
 import type { Recipient } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
-import type { Segments, SmsProvider, SmsRoute } from '../ground/providers.ts'
+import type { PhoneRoute, PhoneRoutes, Segments, SmsProvider, SmsRoute } from '../ground/providers.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 import {
@@ -17,7 +17,7 @@ export type SmsMode = 'plain' | 'template' | 'hybrid'
 export interface WayPorts {
   readonly destinationOf: DestinationOf
   readonly smsMode: SmsMode
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly phoneRoutes: PhoneRoutes
   readonly now: Clock
 }
 
@@ -43,7 +43,7 @@ export interface SmsWay {
 }
 
 export interface RoutedProvider {
-  readonly route: SmsRoute
+  readonly route: PhoneRoute
   readonly provider: SmsProvider
 }
 
@@ -104,13 +104,13 @@ export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[
 
 /** @param names empty: all of each route */
 export function providersOf(
-  { smsRoutes }: Pick<WayPorts, 'smsRoutes'>,
-  routes: readonly SmsRoute[],
+  { phoneRoutes }: Pick<WayPorts, 'phoneRoutes'>,
+  routes: readonly PhoneRoute[],
   names: readonly string[] = [],
 ): readonly RoutedProvider[] {
   const found: RoutedProvider[] = []
   for (const route of routes) {
-    for (const provider of smsRoutes[route])
+    for (const provider of phoneRoutes[route] ?? [])
       if (names.length === 0 || names.includes(provider.name)) found.push({ route, provider })
   }
   return found

@@ -1,4 +1,32 @@
-export type SmsRoute = 'plain' | 'template'
+/** How an SMS goes: as free text, or as a registered template. */
+export const smsRoutes = ['plain', 'template'] as const
+export type SmsRoute = (typeof smsRoutes)[number]
+
+/** Ways to a phone other than SMS (design D54). Each is a route of its own. */
+export const otherWays = ['whatsapp', 'telegram', 'voice'] as const
+export type OtherWay = (typeof otherWays)[number]
+export type PhoneWay = 'sms' | OtherWay
+
+/** How a message reaches a phone. */
+export type PhoneRoute = SmsRoute | OtherWay
+export const phoneRouteNames: readonly PhoneRoute[] = [...smsRoutes, ...otherWays]
+
+/** By route, in the order of the settings. An absent way is not set up. */
+export type PhoneRoutes<Provider = SmsProvider> = Readonly<
+  Record<SmsRoute, readonly Provider[]> & Partial<Record<OtherWay, readonly Provider[]>>
+>
+
+export function mapRoutes<From, To>(
+  { plain, template, ...ways }: PhoneRoutes<From>,
+  change: (providers: readonly From[], route: PhoneRoute) => readonly To[],
+): PhoneRoutes<To> {
+  const changed: Partial<Record<OtherWay, readonly To[]>> = {}
+  for (const way of otherWays) {
+    const providers = ways[way]
+    if (providers) changed[way] = change(providers, way)
+  }
+  return { plain: change(plain, 'plain'), template: change(template, 'template'), ...changed }
+}
 
 export interface SmsMessage {
   readonly id: string
@@ -11,6 +39,8 @@ export interface SmsMessage {
   readonly text: string
   /** Of `text`. Absent: text of the caller. */
   readonly lang?: string | undefined
+  /** The digits of a one-time code. Null: a notification. */
+  readonly code: string | null
   readonly template: {
     readonly key: string
     readonly text: string
@@ -46,12 +76,15 @@ export interface Registration {
 }
 
 export interface Sms
-  extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback'> {
-  readonly route: SmsRoute
+  extends Pick<
+    SmsMessage,
+    'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback' | 'code'
+  > {
+  readonly route: PhoneRoute
   readonly text: string
   /** Of `text`. Undefined: text of the caller. */
   readonly lang?: string | undefined
-  /** Template route only. Providers that render use `id` and `values`, or `variables` without them; others use `id` and `entityId`. */
+  /** Not on the plain route. Providers that render use `id` and `values`, or `variables` without them; others use `id` and `entityId`. */
   readonly template: {
     readonly key: string
     readonly variables: Readonly<Record<string, string>>

@@ -1,13 +1,13 @@
 import type { Breakers } from '../delivery/breaker.ts'
-import type { Mailer, SmsProvider, SmsRoute } from '../ground/providers.ts'
+import { type Mailer, type PhoneRoutes, phoneRouteNames, type SmsProvider } from '../ground/providers.ts'
 import type { ProviderCircuit } from './statistics.ts'
 
 export function providerHealth({
-  smsRoutes,
+  phoneRoutes,
   mailer,
   breakers,
 }: {
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly Pick<SmsProvider, 'name'>[]>>
+  readonly phoneRoutes: PhoneRoutes<Pick<SmsProvider, 'name'>>
   readonly mailer: Pick<Mailer, 'name'>
   readonly breakers: Pick<Breakers, 'states'>
 }): ProviderCircuit[] {
@@ -17,8 +17,12 @@ export function providerHealth({
     return { name, state, failuresInARow, openMs }
   }
   const routesOf = (name: string) =>
-    (['plain', 'template'] as const).filter((route) => smsRoutes[route].some((each) => each.name === name))
-  const names = new Set([...smsRoutes.plain, ...smsRoutes.template].map(({ name }) => name))
+    phoneRouteNames.filter((route) => phoneRoutes[route]?.some((each) => each.name === name))
+  const names = new Set(
+    Object.values(phoneRoutes)
+      .flat()
+      .map(({ name }) => name),
+  )
   return [
     ...Array.from(names, (name) => ({ ...circuitOf(name), channel: 'SMS' as const, routes: routesOf(name) })),
     // There is one e-mail provider, so it has no breaker.

@@ -2,7 +2,7 @@ import type { BreakerState } from '../delivery/breaker.ts'
 import type { ReportRejection } from '../delivery/delivery-reports.ts'
 import type { ClockStep } from '../ground/clock-watch.ts'
 import type { Channel } from '../ground/contact.ts'
-import type { SmsRoute } from '../ground/providers.ts'
+import type { PhoneRoute } from '../ground/providers.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 import type { LimitName } from '../request/limit-names.ts'
 import type { Attempt } from '../request/request-context.ts'
@@ -62,7 +62,7 @@ export type LastHour = Pick<Figures, 'accepted' | 'failed' | 'unknown'>
 export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly name: string
   readonly channel: Channel
-  readonly routes: readonly SmsRoute[]
+  readonly routes: readonly PhoneRoute[]
   readonly lastHour: LastHour
   /** It delivers nothing. */
   readonly isForDevelopment?: boolean

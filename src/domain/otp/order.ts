@@ -143,7 +143,7 @@ function smsOrder(
   const content =
     relayed?.text === undefined
       ? otpSms(brand, values, lang, { segmentsOf, isRegistered })
-      : { text: relayed.text.replaceAll('{{code}}', otp), template: null }
+      : { text: relayed.text.replaceAll('{{code}}', otp), code: otp, template: null }
   const message = smsOf(ports, brand, content, way, {
     ...sendingOf(context, addressee),
     validitySeconds: lifetimeSeconds,

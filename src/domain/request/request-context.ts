@@ -1,5 +1,5 @@
 import { type Channel, mask, type Recipient } from '../ground/contact.ts'
-import type { Outcome, RejectionScope, Segments, SmsRoute } from '../ground/providers.ts'
+import type { Outcome, PhoneRoute, RejectionScope, Segments } from '../ground/providers.ts'
 import type { EpochMs } from '../ground/time.ts'
 import { type GuardReason, guardReasons } from '../guard/guard.ts'
 import { type SurgeFlag, surgeFlags } from '../guard/notify-watch.ts'
@@ -170,7 +170,7 @@ export interface Attempt {
   readonly attempt: number
   readonly at: EpochMs
   readonly channel: Channel
-  readonly route: SmsRoute | null
+  readonly route: PhoneRoute | null
   readonly provider: string
   readonly template: string | null
   /** Of the text, as BCP 47. Null: text of the caller. */

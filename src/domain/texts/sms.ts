@@ -69,6 +69,8 @@ export function registeredSmsText(
 export interface SmsContent {
   readonly text: string
   readonly lang?: SmsMessage['lang']
+  /** The digits of a one-time code. Absent: a notification. */
+  readonly code?: string | null
   /** Null: text of the caller. */
   readonly template:
     | (Omit<NonNullable<SmsMessage['template']>, 'registration'> & {
@@ -84,7 +86,7 @@ type Sending = Pick<SmsMessage, 'requestId' | 'to' | 'recipientHash' | 'position
 export function smsOf(
   { segmentsOf }: { readonly segmentsOf: (text: string) => Segments },
   brand: Pick<Brand, 'slug' | 'displayName' | 'entityId' | 'registrations'>,
-  { text, lang, template }: SmsContent,
+  { text, lang, code = null, template }: SmsContent,
   { country, kind, rule, providers, paused }: SmsWay,
   { requestId, to, recipientHash, position, validitySeconds = null, expectsFeedback = false }: Sending,
 ): OutgoingSms {
@@ -99,6 +101,7 @@ export function smsOf(
     position,
     text,
     lang,
+    code,
     template: template && {
       ...template,
       registration: registrationOf(brand, template.registrationKey),
@@ -126,7 +129,7 @@ export function otpSms(
   const template = isRegistered
     ? registeredOtp(brand, { ...values, businessName: brand.displayName }, lang)
     : { key, registrationKey: key, lang: plain.lang, text, variables }
-  return { text: plain.text, lang: plain.lang, template }
+  return { text: plain.text, lang: plain.lang, code: values.code, template }
 }
 
 /** On the direct route. @returns `text` with its last line */
