@@ -13,6 +13,7 @@ import {
   type Notified,
   type NotifyErrors,
   type NotifyRequest,
+  type OtpResendRequest,
   type OtpSendRequest,
   type OtpSent,
   type OtpVerified,
@@ -45,6 +46,7 @@ export type {
   Notified,
   NotifyErrors,
   NotifyRequest,
+  OtpResendRequest,
   OtpSendRequest,
   OtpSent,
   OtpVerified,
@@ -250,7 +252,7 @@ export interface OtpostClient<Own extends OwnTemplates = NoTemplates> {
   /** Sends a code to a phone or a mailbox. It replaces any earlier code of the same brand and recipient. */
   send(request: OtpSendRequest, options?: KeyedOptions): Promise<SendResult>
   /** Sends a new code and revokes the earlier one. */
-  resend(request: OtpSendRequest, options?: KeyedOptions): Promise<ResendResult>
+  resend(request: OtpResendRequest, options?: KeyedOptions): Promise<ResendResult>
   /** Verifies the code that the recipient entered. A correct code is consumed; the third wrong attempt locks the code. */
   verify(request: OtpVerifyRequest, options?: KeyedOptions): Promise<VerifyResult>
   /**

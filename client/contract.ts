@@ -15,7 +15,7 @@ export type FailureReason =
   | 'destination'
   | 'field'
 
-/** A code by SMS. A field email is ignored. */
+/** A code to a phone. A field email is ignored. */
 export interface SmsOtpSendRequest {
   /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
   readonly brandId?: string
@@ -121,6 +121,7 @@ export interface EmailOtpSendRequest {
    */
   readonly trustedUser?: boolean
   readonly phone?: never
+  readonly via?: never
 }
 
 /** The recipient of a code. SMS requires phone, EMAIL requires email. */
@@ -178,6 +179,69 @@ export interface SendErrors {
    */
   readonly unavailable: object
 }
+
+/** Another code to a phone. A field email is ignored. */
+export interface SmsOtpResendRequest {
+  /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
+  readonly brandId?: string
+  readonly channel?: 'SMS'
+  /**
+   * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
+   * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
+   * accepts national numbers, and rejects those that are a number of another country too. Send the
+   * country code with +.
+   */
+  readonly phone: string
+  /**
+   * The login of the recipient. The message contains it if the brand has this enabled. The rules of
+   * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
+   */
+  readonly loginId?: string
+  /**
+   * Replaces the brand's display name in the message, except on the template route, whose registered
+   * text has the display name. No line breaks, no invisible characters, no URL other than a bare host
+   * name, and no word that mixes letters of several alphabets. An app that is limited to brands cannot
+   * use the name of another brand. 1 to 40 characters.
+   */
+  readonly businessName?: string
+  /**
+   * The language of the message, as a BCP 47 tag such as hi or pt-BR, or as an Accept-Language header.
+   * The text is that of the tag, else of its base language, of the language of the brand, English. An
+   * unknown or malformed tag is no error. On the template route, only the brand's language and
+   * languages with a registration count.
+   */
+  readonly lang?: string
+  /**
+   * Your own id of this request, which the event log shows. No line breaks, no invisible characters. 1
+   * to 64 characters.
+   */
+  readonly reference?: string
+  /**
+   * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
+   * address of your server. otpost stores only its hash.
+   */
+  readonly clientIp?: string
+  /**
+   * Your own random id of the end user's browser or app installation, which the SMS pumping guard
+   * counts. No spaces. Never a value that many devices share. otpost stores only its hash. 1 to 128
+   * characters.
+   */
+  readonly deviceId?: string
+  /**
+   * Whether the end user is already signed in to your application: the SMS pumping guard then judges
+   * the code by clientIp and deviceId alone. Never take it from the end user.
+   */
+  readonly trustedUser?: boolean
+  /**
+   * The way of the new code to the phone. The server must have it. Absent or null: the first way of the
+   * server, usually sms.
+   */
+  readonly via?: 'sms' | 'whatsapp' | 'telegram' | 'voice'
+  readonly email?: never
+}
+
+/** The recipient of a code. SMS requires phone, EMAIL requires email. */
+export type OtpResendRequest = SmsOtpResendRequest | EmailOtpSendRequest
 
 /** Why resend fails: each code of the service with the fields that come with it alone. */
 export interface ResendErrors {

@@ -45,6 +45,7 @@ const numbers: readonly NumberSetting[] = [
   ['PHONE_LIMIT_PER_HOUR', 10, ({ limits }) => limits.phonePerHour, [1, 1_000_000], ['0']],
   ['SMS_COOLDOWN_SECONDS', 30, ({ limits }) => limits.smsCooldownSeconds, [1, 3600], []],
   ['OTP_TTL_SECONDS', 300, ({ otpTtlSeconds }) => otpTtlSeconds, [1, 600], ['0', '601', '86400']],
+  ['LADDER_WAIT_SECONDS', 20, ({ ladder }) => ladder.waitSeconds, [0, 300], ['301', '601']],
   ['PROVIDER_TIMEOUT_MS', 4000, ({ providerTimeoutMs }) => providerTimeoutMs, [1, 30_000], ['0']],
   ['FAILURE_BUDGET_PER_DAY', 100, ({ limits }) => limits.failureBudgetPerDay, [0, 1, 1_000_000], []],
   ['EMAIL_LIMIT_PER_HOUR', 30, ({ limits }) => limits.emailPerHour, [0, 1, 1_000_000], []],
@@ -74,7 +75,7 @@ describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
 describe('an empty value counts as unset', () => {
   const others = `HOST DATABASE_URL SECRET_KEY APP_CREDENTIALS OTP_SMS_MODE SMS_PLAIN SMS_TEMPLATE SMS_WEBHOOK_URL
     SMS_WEBHOOK_SECRET SMTP_URL MAIL_FROM OUTBOX_IN_PRODUCTION REUSE_PORT PHONE_DEFAULT_REGION TRUSTED_PROXIES
-    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV SMS_COUNTRIES GUARD`
+    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV SMS_COUNTRIES GUARD LADDER`
   const everything = [...others.split(/\s+/), ...numbers.map(([name]) => name)]
   test.each(['', ' '])('%p', (nothing) => {
     const plain = (config: Config) => JSON.parse(JSON.stringify(config))
@@ -100,6 +101,7 @@ describe('the default:', () => {
     ['trusts no proxy', ({ trustedProxies }) => trustedProxies, []],
     ['has no metrics', ({ metrics }) => metrics, undefined],
     ['sends SMS to every country', ({ smsCountries }) => smsCountries, []],
+    ['sends codes by SMS alone', ({ ladder }) => ladder, { ways: ['sms'], waitSeconds: 20 }],
     ['records what the guard would deny', ({ guard }) => guard, 'record'],
   ])('%s', (_, of, value) => {
     expect(of(readConfig({}))).toEqual(value)
@@ -336,5 +338,35 @@ describe('in production', () => {
 
   test.each(['development', 'test', ''])('it is not rejected if NODE_ENV is %p', (NODE_ENV) => {
     expect(problemsOf({ NODE_ENV })).toEqual([])
+  })
+})
+
+describe('LADDER', () => {
+  test('each fault has a remedy', () => {
+    const ttl = 'LADDER_WAIT_SECONDS is more than OTP_TTL_SECONDS: a code would expire before its next way.'
+    const faults: Readonly<Record<string, readonly [Environment, string]>> = {
+      'voice first': [{ LADDER: 'voice,sms' }, 'LADDER begins with voice. Name another way before it'],
+      'not set up': [
+        { LADDER: 'whatsapp,sms' },
+        'LADDER names whatsapp, which is not set up. Set WHATSAPP_PHONE_NUMBER_ID',
+      ],
+      'not set up, later': [{ LADDER: 'sms,voice' }, 'Set VOICE_PROVIDER, or remove voice from LADDER'],
+      twice: [{ LADDER: 'sms, sms' }, 'LADDER names a way twice. Name each way once'],
+      unknown: [
+        { LADDER: 'sms,fax' },
+        'LADDER must name ways, separated by commas: sms, whatsapp, telegram, voice',
+      ],
+      'an empty name': [{ LADDER: 'sms,' }, 'LADDER must name ways'],
+      'a wait over the lifetime': [{ LADDER_WAIT_SECONDS: '61', OTP_TTL_SECONDS: '60' }, ttl],
+      'the usual wait over the lifetime': [{ LADDER: 'sms', OTP_TTL_SECONDS: '19' }, ttl],
+    }
+    for (const [name, [env, problem]] of Object.entries(faults))
+      expect([name, problemsOf(env).join('\n')]).toEqual([name, expect.stringContaining(problem)])
+  })
+
+  test('may be SMS alone; without it, a short lifetime needs no wait', () => {
+    expect(readConfig({ LADDER: ' sms ' }).ladder.ways).toEqual(['sms'])
+    expect(problemsOf({ OTP_TTL_SECONDS: '1' })).toEqual([])
+    expect(problemsOf({ OTP_TTL_SECONDS: '60', LADDER_WAIT_SECONDS: '60' })).toEqual([])
   })
 })

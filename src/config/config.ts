@@ -5,8 +5,15 @@ import { readTls } from '../adapters/http/tls-settings.ts'
 import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { ProviderFile } from '../adapters/sms/file/format.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
-import { routesOf } from '../domain/delivery/way.ts'
-import type { PhoneRoutes, SmsRoute } from '../domain/ground/providers.ts'
+import { routesOf, waysOf } from '../domain/delivery/way.ts'
+import {
+  type OtherWay,
+  type PhoneRoutes,
+  type PhoneWay,
+  phoneWays,
+  type SmsRoute,
+} from '../domain/ground/providers.ts'
+import type { Ladder } from '../domain/otp/order.ts'
 import { readSmsCountries } from './destinations.ts'
 import { readCatalog, settingsOfFile } from './providers.ts'
 import {
@@ -42,6 +49,7 @@ export function readConfig(env: Env) {
   settings.optional(serverSettings.OTPOST_ENV_FILE)
   const store = readStoreSettings(settings)
   const tls = readTls(settings, store.database.kind === 'sqlite' ? store.database.file : undefined)
+  const phoneRoutes = readPhoneRoutes(plain, template)
   const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
   const config = {
     host,
@@ -54,7 +62,8 @@ export function readConfig(env: Env) {
     smsMode,
     catalog,
     settingsOfFile: (file: ProviderFile) => settingsOfFile(env, file),
-    phoneRoutes: readPhoneRoutes(plain, template),
+    phoneRoutes,
+    ladder: readLadder(settings, waysOf(phoneRoutes)),
     /** Undefined: mail stays in the outbox. */
     smtp,
     /** Empty: the server has no outbox. */
@@ -144,6 +153,37 @@ function readRoute(settings: Settings, catalog: ProviderCatalog, route: SmsRoute
 
 function readPhoneRoutes(plain: ReadRoute, template: ReadRoute): PhoneRoutes<MakeProvider> {
   return { plain: plain.providers, template: template.providers }
+}
+
+/** Design D54. */
+function readLadder(settings: Settings, setUp: readonly PhoneWay[]): Ladder {
+  const { LADDER, LADDER_WAIT_SECONDS } = messageSettings
+  const waitSeconds = settings.integer(LADDER_WAIT_SECONDS)
+  const isWaitGiven = settings.optional(LADDER_WAIT_SECONDS) !== undefined
+  const given = settings.optional(LADDER)?.split(',') ?? []
+  if ((isWaitGiven || given.length > 0) && waitSeconds > settings.integer(codeSettings.OTP_TTL_SECONDS)) {
+    settings.refuse(
+      LADDER_WAIT_SECONDS.name,
+      'is more than OTP_TTL_SECONDS: a code would expire before its next way. Set it to at most OTP_TTL_SECONDS',
+    )
+  }
+  const ways = given.flatMap((word) => phoneWays.find((way) => way === word.trim()) ?? [])
+  const refuse = (problem: string) => settings.refuse(LADDER.name, problem)
+  if (ways.length < given.length) refuse(`must name ways, separated by commas: ${phoneWays.join(', ')}`)
+  if (new Set(ways).size < ways.length) refuse('names a way twice. Name each way once')
+  if (ways[0] === 'voice') refuse('begins with voice. Name another way before it, such as sms')
+  for (const way of ways) {
+    if (way === 'sms' || setUp.includes(way)) continue
+    refuse(`names ${way}, which is not set up. Set ${settingsOfWays[way]}, or remove ${way} from LADDER`)
+  }
+  const [first = 'sms', ...others] = ways
+  return { ways: [first, ...others], waitSeconds }
+}
+
+const settingsOfWays: Readonly<Record<OtherWay, string>> = {
+  whatsapp: 'WHATSAPP_PHONE_NUMBER_ID',
+  telegram: 'TELEGRAM_TOKEN',
+  voice: 'VOICE_PROVIDER',
 }
 
 type ReadRoute = ReturnType<typeof readRoute>

@@ -23,6 +23,7 @@ import type {
   NotificationAccepted,
   Notified,
   NotifyErrors,
+  OtpResendRequest,
   OtpSendRequest,
   OtpSent,
   OtpVerified,
@@ -51,7 +52,7 @@ import type {
   templateSmsRequest,
   textSmsRequest,
 } from '../../src/adapters/http/endpoints/notify.ts'
-import type { otpSendRequest, otpSent } from '../../src/adapters/http/endpoints/otp-send.ts'
+import type { otpResendRequest, otpSendRequest, otpSent } from '../../src/adapters/http/endpoints/otp-send.ts'
 import type { otpVerified, otpVerifyRequest } from '../../src/adapters/http/endpoints/otp-verify.ts'
 import type { FailureKind, FailureReason as ServiceReason } from '../../src/domain/ground/failures.ts'
 
@@ -105,6 +106,7 @@ export type _Answers = Claims<
 export type _Requests = Claims<
   [
     Same<Fields<OtpSendRequest>, DescribedFields<typeof otpSendRequest>>,
+    Same<Fields<OtpResendRequest>, DescribedFields<typeof otpResendRequest>>,
     Same<Fields<OtpVerifyRequest>, DescribedFields<typeof otpVerifyRequest>>,
     Same<Fields<MessageStatusRequest>, DescribedFields<typeof messageStatusRequest>>,
     Same<Fields<TextSmsRequest>, DescribedFields<typeof textSmsRequest>>,
@@ -113,6 +115,7 @@ export type _Requests = Claims<
     Same<Fields<TemplateEmailRequest>, DescribedFields<typeof templateEmailRequest>>,
     Same<Fields<IntegrationRequest>, DescribedFields<typeof integrationRequest>>,
     Sent<OtpSendRequest> extends Frozen<Static<typeof otpSendRequest>> ? true : false,
+    Sent<OtpResendRequest> extends Frozen<Static<typeof otpResendRequest>> ? true : false,
     Sent<OtpVerifyRequest> extends Frozen<Static<typeof otpVerifyRequest>> ? true : false,
     Sent<TextSmsRequest> extends Frozen<Static<typeof textSmsRequest>> ? true : false,
     Sent<HtmlEmailRequest> extends Frozen<Static<typeof htmlEmailRequest>> ? true : false,

@@ -31,7 +31,11 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
     withNull,
     { ...caller, channel: 'EMAIL', email, clientIp: null, deviceId: null, trustedUser: null },
   ],
-  resendOtp: [withNull, { brandId: 'acme', phone }, { ...caller, channel: null, phone }],
+  resendOtp: [
+    { ...withNull, via: null },
+    { brandId: 'acme', phone },
+    { ...caller, channel: null, phone },
+  ],
   verifyOtp: [{ ...caller, phone, email: null, otp: '123456' }],
   notify: [
     { ...text, reference: null, html: null, variables: null },
@@ -51,7 +55,7 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
 /** Bodies that the service rejects and a generated type must reject too, by operation and reason. */
 export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   sendOtp: send,
-  resendOtp: send,
+  resendOtp: { ...send, 'an unknown way': { ...caller, phone, via: 'fax' } },
   verifyOtp: {
     'no recipient': { ...caller, otp: '123456' },
     'both recipients': { ...caller, phone, email, otp: '123456' },

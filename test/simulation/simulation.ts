@@ -422,6 +422,7 @@ class Simulation {
       ...noIdempotency,
       limits,
       otpTtlSeconds: otpTtlMs / 1000,
+      ladder: { ways: ['sms'], waitSeconds: 20 },
       providerTimeoutMs,
       smsMode,
       conversionFeedback: { accepts: (name) => name === 'plain 0' },

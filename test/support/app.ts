@@ -3,6 +3,7 @@ import { readConfig } from '../../src/config/config.ts'
 import type { OutboxEntry } from '../../src/domain/ground/ports.ts'
 import { mapRoutes, type PhoneRoutes, type SmsProvider } from '../../src/domain/ground/providers.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
+import type { Ladder } from '../../src/domain/otp/order.ts'
 import type { Brand } from '../../src/domain/texts/brand.ts'
 import { migratedTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
@@ -27,9 +28,12 @@ export async function createTestApp(
   env: Readonly<Record<string, string>> = {},
   {
     phoneRoutes,
+    ladder,
     ...overrides
   }: Pick<Overrides, 'stopwatch' | 'pause' | 'random' | 'owner' | 'mostWaitingJobs'> & {
     readonly phoneRoutes?: Partial<PhoneRoutes>
+    /** LADDER and LADDER_WAIT_SECONDS, of these routes. */
+    readonly ladder?: Ladder
   } = {},
 ) {
   const database = env.DATABASE_URL === undefined ? await migratedTestDatabase() : undefined
@@ -47,7 +51,8 @@ export async function createTestApp(
   const routes = phoneRoutes && {
     ...mapRoutes({ plain: [], template: [], ...phoneRoutes }, makers),
   }
-  const app = await createApp(routes ? { ...config, phoneRoutes: routes } : config, {
+  const given = { ...config, ...(routes && { phoneRoutes: routes }), ...(ladder && { ladder }) }
+  const app = await createApp(given, {
     now: () => clock.now,
     log: { info: log, warn: log, error: log },
     pause: async () => {},

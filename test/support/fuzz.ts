@@ -699,7 +699,7 @@ function withWrongField(draw: Draw, target: string, fields: Fields): Fields {
 
 const optional: Readonly<Record<string, readonly string[]>> = {
   '/otp/send': words('channel phone email loginId businessName clientIp deviceId trustedUser'),
-  '/otp/resend': words('channel phone email loginId businessName clientIp deviceId trustedUser'),
+  '/otp/resend': words('channel phone email loginId businessName clientIp deviceId trustedUser via'),
   '/otp/verify': ['phone', 'email', 'otp'],
   '/notify': words(`channel to message templateKey templateKey variables variables variables variables
         subject template data otp`),

@@ -1,6 +1,15 @@
 import type { Recipient } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
-import type { PhoneRoute, PhoneRoutes, Segments, SmsProvider, SmsRoute } from '../ground/providers.ts'
+import {
+  otherWays,
+  type PhoneRoute,
+  type PhoneRoutes,
+  type PhoneWay,
+  phoneWays,
+  type Segments,
+  type SmsProvider,
+  type SmsRoute,
+} from '../ground/providers.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 import {
@@ -57,8 +66,10 @@ export function smsWay(
     brand: { slug, dltEnabled },
     policy,
     isTemplate,
+    way = 'sms',
   }: {
     readonly field: string
+    readonly way?: PhoneWay
     readonly brand: { readonly slug: string; readonly dltEnabled: boolean }
     readonly policy: WayPolicy
     readonly isTemplate: boolean
@@ -77,11 +88,13 @@ export function smsWay(
   const { route = null, providers = [] } = rule ?? {}
   // Only India has registered texts, so that other countries get the plain route.
   const routes =
-    !isTemplate || ports.smsMode === 'plain'
-      ? (['plain'] as const)
-      : route
-        ? [route]
-        : routesOf(ports.smsMode, dltEnabled && to.startsWith('91'))
+    way !== 'sms'
+      ? [way]
+      : !isTemplate || ports.smsMode === 'plain'
+        ? (['plain'] as const)
+        : route
+          ? [route]
+          : routesOf(ports.smsMode, dltEnabled && to.startsWith('91'))
   const inUse: RoutedProvider[] = []
   const paused: RoutedProvider[] = []
   for (const each of providersOf(ports, routes, providers))
@@ -94,6 +107,11 @@ export function smsWay(
     providers: inUse,
     paused,
   }
+}
+
+/** Those of a server, in the order of `phoneWays`. */
+export function waysOf(phoneRoutes: PhoneRoutes<unknown>): readonly PhoneWay[] {
+  return phoneWays.filter((way) => way === 'sms' || phoneRoutes[way] !== undefined)
 }
 
 /** The routes of a registered template, in order. */
@@ -129,6 +147,9 @@ export interface RouteStep extends RoutedProvider {
   readonly segments: Segments
 }
 
+/** Of a message or call that has no segments. */
+const oneUnit: Segments = { count: 1, encoding: 'GSM-7' }
+
 export function smsSteps(
   segmentsOf: (text: string) => Segments,
   { text, template }: { readonly text: string; readonly template: { readonly text: string } | null },
@@ -137,7 +158,8 @@ export function smsSteps(
   let last: RouteStep | undefined
   return providers.map(({ route, provider }) => {
     const textOfRoute = route === 'template' && template ? template.text : text
-    const segments = last?.route === route ? last.segments : segmentsOf(textOfRoute)
+    const isSms = !otherWays.some((way) => way === route)
+    const segments = last?.route === route ? last.segments : isSms ? segmentsOf(textOfRoute) : oneUnit
     last = { route, provider, segments }
     return last
   })

@@ -5,7 +5,8 @@ export type SmsRoute = (typeof smsRoutes)[number]
 /** Ways to a phone other than SMS (design D54). Each is a route of its own. */
 export const otherWays = ['whatsapp', 'telegram', 'voice'] as const
 export type OtherWay = (typeof otherWays)[number]
-export type PhoneWay = 'sms' | OtherWay
+export const phoneWays = ['sms', ...otherWays] as const
+export type PhoneWay = (typeof phoneWays)[number]
 
 /** How a message reaches a phone. */
 export type PhoneRoute = SmsRoute | OtherWay

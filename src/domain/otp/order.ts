@@ -1,12 +1,12 @@
 import type { Breakers } from '../delivery/breaker.ts'
 import { type Outgoing, orderedSteps } from '../delivery/delivery.ts'
-import { isScrubbed, smsWay, type WayPorts } from '../delivery/way.ts'
+import { isScrubbed, smsWay, type WayPorts, waysOf } from '../delivery/way.ts'
 import { type Body, isGiven, readReference } from '../ground/body.ts'
 import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../ground/contact.ts'
 import { invalidField } from '../ground/failures.ts'
 import { readLang } from '../ground/languages.ts'
 import type { Secrets } from '../ground/ports.ts'
-import type { Mailer, Segments } from '../ground/providers.ts'
+import type { Mailer, PhoneWay, Segments } from '../ground/providers.ts'
 import type { Clock } from '../ground/time.ts'
 import { optionalWords } from '../ground/words.ts'
 import type { Effect } from '../limits/effects.ts'
@@ -31,10 +31,19 @@ export interface OrderPorts extends WayPorts {
   readonly breakers: Breakers
   readonly segmentsOf: (text: string) => Segments
   readonly otpTtlSeconds: number
+  readonly ladder: Ladder
   /** Undefined: turned off. */
   readonly conversionFeedback: object | undefined
   /** The comparable form of an IP address. Undefined: not an IP address. */
   readonly ipIdentity: (text: string) => string | undefined
+}
+
+/** The ways of a code to a phone (design D54). */
+export interface Ladder {
+  /** In order. One: there is no ladder. */
+  readonly ways: readonly [PhoneWay, ...PhoneWay[]]
+  /** For a delivery report, before the next way. 0: the ladder does not wait. */
+  readonly waitSeconds: number
 }
 
 export interface Addressee extends Recipient {
@@ -105,9 +114,26 @@ export function readOrder(ports: OrderPorts, context: RequestContext, body: Body
   context.reference = readReference(body)
   const client = readClient(ports, body)
   const text = { loginId, businessName, lang: readLang(body) }
+  const via = by.relayed ? 'sms' : readVia(ports, context, body, channel)
   return channel === 'SMS'
-    ? smsOrder(ports, context, by, { addressee, field, client, text })
+    ? smsOrder(ports, context, by, { addressee, field, client, text, via })
     : mailOrder(ports, context, by, { addressee, client, text })
+}
+
+/** Undefined: it is left out. @throws validation_error */
+function readVia(
+  { phoneRoutes }: OrderPorts,
+  { operation }: RequestContext,
+  { via }: Body,
+  channel: Channel,
+): PhoneWay | undefined {
+  if (!isGiven(via)) return undefined
+  if (operation !== 'resend') throw invalidField('via', 'is a field of /otp/resend only.')
+  if (channel === 'EMAIL') throw invalidField('via', 'is for `channel` SMS only.')
+  const ways = waysOf(phoneRoutes)
+  const way = ways.find((each) => each === via)
+  if (!way) throw invalidField('via', `must be a way that this server has: ${ways.join(', ')}.`)
+  return way
 }
 
 /** What the caller chooses of the text. */
@@ -127,10 +153,12 @@ function smsOrder(
     field,
     client,
     text,
-  }: { addressee: Addressee; field: string; client: EndUser; text: TextChoice },
+    via,
+  }: { addressee: Addressee; field: string; client: EndUser; text: TextChoice; via: PhoneWay | undefined },
 ): Order {
   const isTemplate = relayed?.text === undefined
-  const way = smsWay(ports, context, addressee, { field, brand, policy, isTemplate })
+  const about = { field, brand, policy, isTemplate, way: via ?? ports.ladder.ways[0] }
+  const way = smsWay(ports, context, addressee, about)
   const { loginId, businessName = brand.displayName, lang } = text
   if (loginId !== undefined && isScrubbed(way, brand)) refuseLongLoginId(brand, loginId, lang)
   const { to, subject } = addressee

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { phoneWays } from '../../../domain/ground/providers.ts'
 import { sendOtp } from '../../../domain/otp/send.ts'
 import { maxCodeBodyBytes } from '../body.ts'
 import {
@@ -11,7 +12,7 @@ import {
   success,
 } from '../endpoint.ts'
 import * as fields from '../fields.ts'
-import { confirmed, notBlank, optional, orNull } from '../schema.ts'
+import { confirmed, notBlank, oneOf, optional, orNull } from '../schema.ts'
 
 const { brandId, credentials, demo, emailChannel, phone, smsChannel, somePhone } = fields
 
@@ -61,27 +62,51 @@ const codeText = {
   ),
 }
 
+const bySms = {
+  ...credentials,
+  brandId,
+  channel: Type.Optional(orNull(smsChannel, `${smsChannel.description} Absent or null: SMS.`)),
+  phone,
+  ...codeText,
+}
+
+const byEmail = Type.Object(
+  { ...credentials, brandId, channel: emailChannel, email: fields.email, ...codeText },
+  { title: 'EmailOtpSendRequest', description: 'A code by e-mail. A field phone is ignored.' },
+)
+
+const eitherChannel = 'The recipient of a code. SMS requires phone, EMAIL requires email.'
+
 export const otpSendRequest = Type.Union(
   [
-    Type.Object(
-      {
-        ...credentials,
-        brandId,
-        channel: Type.Optional(orNull(smsChannel, `${smsChannel.description} Absent or null: SMS.`)),
-        phone,
-        ...codeText,
-      },
-      { title: 'SmsOtpSendRequest', description: 'A code by SMS. A field email is ignored.' },
-    ),
-    Type.Object(
-      { ...credentials, brandId, channel: emailChannel, email: fields.email, ...codeText },
-      { title: 'EmailOtpSendRequest', description: 'A code by e-mail. A field phone is ignored.' },
-    ),
+    Type.Object(bySms, {
+      title: 'SmsOtpSendRequest',
+      description: 'A code to a phone. A field email is ignored.',
+    }),
+    byEmail,
   ],
-  {
-    title: 'OtpSendRequest',
-    description: 'The recipient of a code. SMS requires phone, EMAIL requires email.',
-  },
+  { title: 'OtpSendRequest', description: eitherChannel },
+)
+
+const via = optional(
+  oneOf(phoneWays, {
+    description:
+      'The way of the new code to the phone. The server must have it. Absent or null: the first way of the server, usually sms.',
+  }),
+)
+
+export const otpResendRequest = Type.Union(
+  [
+    Type.Object(
+      { ...bySms, via },
+      {
+        title: 'SmsOtpResendRequest',
+        description: 'Another code to a phone. A field email is ignored.',
+      },
+    ),
+    byEmail,
+  ],
+  { title: 'OtpResendRequest', description: eitherChannel },
 )
 
 export const otpSent = confirmed(
@@ -91,6 +116,19 @@ export const otpSent = confirmed(
 )
 
 const message = { send: 'OTP sent successfully', resend: 'OTP resent successfully' } as const
+
+const examples = {
+  sms: ['By SMS', { ...demo, phone: somePhone }],
+  email: ['By e-mail', { ...demo, channel: 'EMAIL', email: 'pat@example.com' }],
+  named: ['With a login', { ...demo, phone: somePhone, loginId: 'pat-07', businessName: 'Acme Bikes' }],
+  forUser: [
+    'For an end user',
+    {
+      ...{ ...demo, phone: somePhone, lang: 'hi', reference: 'login-1042' },
+      ...{ clientIp: '198.51.100.7', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false },
+    },
+  ],
+} as const
 
 export const otpSend = protectedPost({
   path: '/otp/send',
@@ -102,21 +140,7 @@ export const otpSend = protectedPost({
     'Creates a code of six digits and delivers it by SMS or e-mail. It replaces any earlier code of the same brand and recipient. The checks are, in this order: credentials, brand, cooldown, limits of the phone or mailbox, wrong codes for the recipient, limit of the application, fields.',
   maxBytes: maxCodeBodyBytes,
   parameters: [idempotencyKey],
-  body: {
-    schema: otpSendRequest,
-    examples: {
-      sms: ['By SMS', { ...demo, phone: somePhone }],
-      email: ['By e-mail', { ...demo, channel: 'EMAIL', email: 'pat@example.com' }],
-      named: ['With a login', { ...demo, phone: somePhone, loginId: 'pat-07', businessName: 'Acme Bikes' }],
-      forUser: [
-        'For an end user',
-        {
-          ...{ ...demo, phone: somePhone, lang: 'hi', reference: 'login-1042' },
-          ...{ clientIp: '198.51.100.7', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false },
-        },
-      ],
-    },
-  },
+  body: { schema: otpSendRequest, examples },
   answers: { 200: success(otpSent, { message: message.send, expiresIn: 300 }) },
   failures: {
     ...protectedCall,
@@ -145,6 +169,10 @@ export const otpResend: Endpoint = {
   summary: 'Send a new code',
   description:
     'The same as send, with the same limits. The earlier code of the brand and recipient is revoked, and a new code is delivered.',
+  body: {
+    schema: otpResendRequest,
+    examples: { ...examples, via: ['By another way', { ...demo, phone: somePhone, via: 'sms' }] },
+  },
   answers: { 200: success(otpSent, { message: message.resend, expiresIn: 300 }) },
   answer: async ({ ports, context, body }) => {
     const { expiresIn } = await sendOtp(ports, context, body, 'resend')
