@@ -298,6 +298,11 @@ export interface PhoneOtpVerifyRequest {
   readonly phone: string
   /** The code that the recipient entered: six digits. */
   readonly otp: string
+  /**
+   * True: the answer has a proof of the verification, for another service. It has the full phone number
+   * or e-mail address.
+   */
+  readonly proof?: boolean
   readonly email?: never
 }
 
@@ -312,6 +317,11 @@ export interface EmailOtpVerifyRequest {
   readonly email: string
   /** The code that the recipient entered: six digits. */
   readonly otp: string
+  /**
+   * True: the answer has a proof of the verification, for another service. It has the full phone number
+   * or e-mail address.
+   */
+  readonly proof?: boolean
   readonly phone?: never
 }
 
@@ -323,6 +333,12 @@ export interface OtpVerified {
   readonly success: true
   /** Text for people. Its wording may change. */
   readonly message: string
+  /**
+   * Only with proof: true. A JWS (EdDSA with Ed25519) with the claims iss, aud (appId), iat, exp (10
+   * minutes), jti (requestId), brandId, channel and to, and review: true for a review number. GET
+   * /.well-known/jwks.json has the public keys.
+   */
+  readonly proof?: string
   /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }
@@ -330,8 +346,9 @@ export interface OtpVerified {
 /** Why verify fails: each code of the service with the fields that come with it alone. */
 export interface VerifyErrors {
   /**
-   * 400: otp is missing, not exactly one of phone and email is given, the body is not a JSON object, or
-   * Idempotency-Key is not 1 to 255 visible ASCII characters. 413: The body is larger than 16 KiB.
+   * 400: otp is missing, not exactly one of phone and email is given, proof is not a boolean, the body
+   * is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters. 413: The body is
+   * larger than 16 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createConsoleSecrets } from './adapters/crypto/console-secrets.ts'
+import { createProofs } from './adapters/crypto/proofs.ts'
 import { createSealing } from './adapters/crypto/sealing.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
 import { textBeforeCode } from './adapters/email/code-in-html.ts'
@@ -108,6 +109,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     databaseOutage: () => failures.latest,
     secrets,
     sealing: createSealing(...keys.secretKeys),
+    proofs: createProofs(...keys.secretKeys),
     apps: createApps(storage.keys, sha256, config.appCredentials, {
       now,
       save: (keySha256, at, from) =>

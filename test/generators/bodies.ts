@@ -36,7 +36,10 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
     { brandId: 'acme', phone },
     { ...caller, channel: null, phone },
   ],
-  verifyOtp: [{ ...caller, phone, email: null, otp: '123456' }],
+  verifyOtp: [
+    { ...caller, phone, email: null, otp: '123456', proof: null },
+    { ...caller, email, otp: '123456', proof: true },
+  ],
   notify: [
     { ...text, reference: null, html: null, variables: null },
     { ...withoutBrand, brandId: null, variables: { businessName: 'Acme' } },
@@ -61,6 +64,7 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
     'both recipients': { ...caller, phone, email, otp: '123456' },
     'no code': { ...caller, phone },
     'a code that is a number': { ...caller, phone, otp: 123456 },
+    'a proof that is text': { ...caller, phone, otp: '123456', proof: 'yes' },
   },
   notify: {
     'no mode': empty,

@@ -162,6 +162,7 @@ const queries = [
   get('/health/ready'),
   get('/integrations/catalog'),
   get('/platform/brands'),
+  get('/.well-known/jwks.json'),
   get('/metrics', 'METRICS_TOKEN'),
   get('/outbox/messages?limit=5', 'OUTBOX_TOKEN'),
   get(`/outbox/messages?to=${encodeURIComponent('+1 202 555 0100')}&after=3&wait=0`, 'OUTBOX_TOKEN'),

@@ -238,6 +238,7 @@ describe('concurrent requests', () => {
       rejections: new CredentialRejections(),
       policy: app.app.context.policy.cached([]),
       limits: { ...limits, globalPerMinute: 1000 },
+      publicUrl: undefined,
     }
     const underWay = Array.from({ length: 2 }, async () => {
       const call = newContext()

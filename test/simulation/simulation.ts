@@ -1,3 +1,4 @@
+import { createProofs } from '../../src/adapters/crypto/proofs.ts'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
 import { ipIdentity } from '../../src/adapters/http/client-ip.ts'
 import { destinationOf } from '../../src/adapters/phone/destination.ts'
@@ -10,7 +11,7 @@ import type { Mailer, Outcome, SmsProvider } from '../../src/domain/ground/provi
 import { CredentialRejections } from '../../src/domain/limits/credentials.ts'
 import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
-import { verifyOtp } from '../../src/domain/otp/verify.ts'
+import { type VerifyOtpPorts, verifyOtp } from '../../src/domain/otp/verify.ts'
 import { Policy } from '../../src/domain/policy/policy.ts'
 import { defaultThresholds } from '../../src/domain/policy/policy-store.ts'
 import { codeIn } from '../support/app.ts'
@@ -109,7 +110,9 @@ interface WaitingHandover {
 
 type Fault = 'none' | 'busy' | 'full' | 'answer lost' | 'answer late'
 
-const realSecrets = createSecrets('a secret of the simulation, 32 bytes or more')
+const secretKey = 'a secret of the simulation, 32 bytes or more'
+const realSecrets = createSecrets(secretKey)
+const proofs = createProofs(secretKey)
 
 class Simulation {
   readonly events: string[] = []
@@ -372,7 +375,7 @@ class Simulation {
    * @param random decides the outcomes of this operation alone, because the database decides in which order
    * concurrent operations are answered
    */
-  private portsOf(server: Server, operation: Operation, random: Random): SendOtpPorts {
+  private portsOf(server: Server, operation: Operation, random: Random): SendOtpPorts & VerifyOtpPorts {
     const { smsMode, plainProviders, limits } = this.profile
     const secrets = seededSecrets(random, this.usedCodes)
     const provider = (title: string): SmsProvider => ({
@@ -404,6 +407,8 @@ class Simulation {
         this.read(server, operation, random, what, run),
       ),
       store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
+      proofs,
+      publicUrl: undefined,
       rejections: new CredentialRejections(),
       segmentsOf: oneSegment,
       secrets: {

@@ -97,7 +97,7 @@ interface Route {
   readonly method: 'GET' | 'POST'
   /** Status and code of each documented answer; a success has the code `ok`. */
   readonly codes: ReadonlySet<string>
-  /** The keys of a success, `templateKey` of /notify aside. */
+  /** The keys of a success, `templateKey` of /notify and `proof` of /otp/verify aside. */
   readonly keys: readonly string[]
 }
 
@@ -526,7 +526,11 @@ function rightFields(draw: Draw, target: string): Fields {
 function rightVerification(draw: Draw, caller: Readonly<Record<string, unknown>>, brandId: string): Fields {
   switch (draw.weighted({ sent: 22, wrong: 58, absent: 10, appId: 10 })) {
     case 'sent':
-      return [...fieldsOf({ ...caller, brandId: '%BRAND%' }), ['%FIELD%', '"%CONTACT%"'], ['otp', '"%CODE%"']]
+      return [
+        ...fieldsOf({ ...caller, brandId: '%BRAND%', ...(draw.percent(50) ? { proof: true } : {}) }),
+        ['%FIELD%', '"%CONTACT%"'],
+        ['otp', '"%CODE%"'],
+      ]
     case 'wrong':
       return [
         ...fieldsOf({ ...caller, brandId: '%BRAND%' }),
@@ -700,7 +704,7 @@ function withWrongField(draw: Draw, target: string, fields: Fields): Fields {
 const optional: Readonly<Record<string, readonly string[]>> = {
   '/otp/send': words('channel phone email loginId businessName clientIp deviceId trustedUser'),
   '/otp/resend': words('channel phone email loginId businessName clientIp deviceId trustedUser via'),
-  '/otp/verify': ['phone', 'email', 'otp'],
+  '/otp/verify': ['phone', 'email', 'otp', 'proof'],
   '/notify': words(`channel to message templateKey templateKey variables variables variables variables
         subject template data otp`),
 }
@@ -1053,6 +1057,7 @@ export class Run {
       const expected = [...(routes.get(path)?.keys ?? [])]
       if (path === '/notify' && isGiven(body?.templateKey) && answer.channel === 'SMS')
         expected.push('templateKey')
+      if (path === '/otp/verify' && body?.proof === true) expected.push('proof')
       if (keys !== expected.sort().join()) wrong(`the success has the keys ${keys}`)
       if (path !== '/health' && answer.success !== true) wrong('success is not true')
     } else {

@@ -53,6 +53,12 @@ export const verifyRows: readonly Row[] = [
   row('400 invalid_contact', 'an email without @', { email: 'nobody', otp }),
   row('400 invalid_contact', 'an email with two @', { email: 'a@b@example.com', otp }),
   row('400 invalid_contact', 'an email with a blank', { email: 'a b@example.com', otp }),
+  // Design D55.
+  row('400 validation_error proof', 'proof as text', { phone, otp, proof: 'true' }),
+  row('400 validation_error proof', 'proof as a number', { email, otp, proof: 1 }),
+  row('400 validation_error proof', 'proof as an array', { phone, otp, proof: [true] }),
+  row('404 not_found', 'proof, without a code', { phone, otp, proof: true }),
+  row('404 not_found', 'proof as null', { phone, otp, proof: null }),
   // Spec 4.3, 400 invalid_app_id.
   row('400 invalid_app_id', 'an appId with a colon', { ...colon, phone, otp }),
   // Spec 4.3, 400 brand_id_required.

@@ -75,7 +75,7 @@ export function isSame(given: Uint8Array | string, expected: Uint8Array | string
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-function mapped<A, B>(all: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
+export function mapped<A, B>(all: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
   return all.map((each) => make(each)) as [B, ...B[]]
 }
 

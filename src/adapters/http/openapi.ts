@@ -102,7 +102,7 @@ no credentials, except \`/metrics\`.
 selects the brand of a message. A brand has a display name, its own codes and its enabled templates. Only an active brand
 can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify\` does not.
 
-**Every response** has a \`requestId\`, in the body and as \`X-Request-Id\`. Give it to the operator with a question: the log has it too.
+**Every response** has a \`requestId\`, in the body and as \`X-Request-Id\`. The public keys have it in the header only. Give it to the operator with a question: the log has it too.
 
 **Errors** are \`{"success": false, "error", "message", "requestId"}\`. Use \`error\` in programs; \`message\` is for people
 and may change. A \`rate_limited\` has \`reason\`: which limit rejected the request. A \`validation_error\` has the reason

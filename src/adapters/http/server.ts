@@ -11,6 +11,7 @@ import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
 import type { Endpoint, HttpPorts, ServerState } from './endpoint.ts'
 import { endpoints } from './endpoints/index.ts'
+import { keySetRoutes } from './endpoints/key-set.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
@@ -99,6 +100,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       context.status = responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
       answers.ended(context)
     })
+    .use(keySetRoutes(ports))
     .use(docsRoutes({ ...settings, brands: () => ports.brands.list() }))
 
   for (const { routes } of added) app.use(routes)

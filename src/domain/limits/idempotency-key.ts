@@ -43,7 +43,8 @@ export interface GuessKey {
   readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
 }
 
-export type KeptVerdict = 'verified' | 'mismatch'
+/** `review`: verified, with the fixed code of a review number. */
+export type KeptVerdict = 'verified' | 'review' | 'mismatch'
 
 /**
  * Does the work once for each Idempotency-Key, after the checks of credentials, scope and brand (design D43). A repeated request gets
@@ -157,10 +158,14 @@ export class IdempotencyKey<Result extends object> implements Gate {
   /** For a guess, which stores its answer with its effect: the key is never in progress. */
   ofGuess(answers: Readonly<Record<KeptVerdict, StatusAndValue>>): GuessKey {
     const key = this.begun()
-    const { verified, mismatch } = answers
+    const { verified, review, mismatch } = answers
     return {
       claim: this.claims[0],
-      answers: { verified: this.withAnswer(key, verified), mismatch: this.withAnswer(key, mismatch) },
+      answers: {
+        verified: this.withAnswer(key, verified),
+        review: this.withAnswer(key, review),
+        mismatch: this.withAnswer(key, mismatch),
+      },
     }
   }
 

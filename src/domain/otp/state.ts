@@ -87,7 +87,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
       emit('otp.verified', code)
       if (reviewUse && code.provider === null) state.write(reviewUseEntry(reviewUse, now))
-      keepAnswer('verified')
+      keepAnswer(code.provider === null ? 'review' : 'verified')
       const { provider, providerMessageId, createdAt } = code
       return { kind: 'verified', provider, providerMessageId, ageMs: now - createdAt }
     }

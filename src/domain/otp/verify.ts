@@ -18,6 +18,7 @@ import {
   type VerifiedCode,
 } from '../request/request-context.ts'
 import { approvedBrand, type Brands } from '../texts/brand.ts'
+import { type ProofStamp, type Proofs, signedProof, stampOf } from './proof.ts'
 import type { OtpStore, Verdict } from './store.ts'
 
 export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
@@ -29,6 +30,9 @@ export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
   readonly destinationOf: DestinationOf
   readonly guard: Guard
   readonly policy: ReadPolicy
+  readonly proofs: Proofs
+  /** Undefined: unknown. */
+  readonly publicUrl: string | undefined
 }
 
 /** A key is never in progress: its answer is stored with the guess. */
@@ -36,14 +40,34 @@ const keySettings = { windowMs: 10 * minuteMs, longestMs: 0 } as const
 
 const wrongCode = new Failure('mismatch')
 
-/** Design D43: other answers are not kept. */
-const keptAnswers = {
-  verified: { status: 200, value: {} },
-  mismatch: { status: 401, value: wrongCode },
-} as const
+interface Verified {
+  /** Set: the app asked for a proof. */
+  readonly stamp?: ProofStamp
+}
 
-/** Spec 4.3: consumes the code if it is right; throws otherwise. */
-export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
+/** Design D43: other answers are not kept. */
+function keptAnswers(stamp: ProofStamp | undefined) {
+  return {
+    verified: { status: 200, value: stampedAnswer(stamp, false) },
+    review: { status: 200, value: stampedAnswer(stamp, true) },
+    mismatch: { status: 401, value: wrongCode },
+  } as const
+}
+
+function stampedAnswer(stamp: ProofStamp | undefined, review: boolean): Verified {
+  if (!stamp) return {}
+  return { stamp: review ? { ...stamp, review } : stamp }
+}
+
+/**
+ * Spec 4.3: consumes the code if it is right; throws otherwise.
+ * @returns the proof, if the app asked for one
+ */
+export async function verifyOtp(
+  ports: VerifyOtpPorts,
+  context: RequestContext,
+  body: Body,
+): Promise<string | undefined> {
   context.operation = 'verify'
   const app = await authenticate(ports, context, body)
   const policy = await ports.policy()
@@ -56,11 +80,16 @@ export async function verifyCode(
   context: RequestContext,
   body: Body,
   { policy, scope, id }: { readonly policy: Policy; readonly scope: AppScope; readonly id?: string },
-): Promise<void> {
+): Promise<string | undefined> {
   const app = scope.appId
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
   const answer = new ReadFields(() => readAnswer(ports, context, body, id === undefined ? app : undefined))
-  await idempotently(ports, context, body, keySettings, async (key) => {
+  const { stamp } = await idempotently<Verified>(ports, context, body, keySettings, async (key) => {
+    let stamp: ProofStamp | undefined
+    const stamped = async () => {
+      stamp = await stampOf(ports.proofs, ports.now())
+      return undefined
+    }
     // The order of the contract, after credentials and brand.
     const gates = [
       // Counted with the answer of the guess.
@@ -68,6 +97,7 @@ export async function verifyCode(
       calls(ports.limits, scope),
       answer,
       () => ({ claims: uncounted(answer.value.wrongCodes) }),
+      () => (answer.value.withProof ? stamped() : undefined),
     ]
     const { decision } = await pass(ports, context, gates, (claims) => {
       const { recipient, subject, wrongCodes, otp } = answer.value
@@ -75,7 +105,7 @@ export async function verifyCode(
       const now = ports.now()
       const attempt = {
         claims,
-        key: key?.ofGuess(keptAnswers),
+        key: key?.ofGuess(keptAnswers(stamp)),
         failureBudget: wrongCodes[0],
         subject,
         brandSlug,
@@ -90,8 +120,12 @@ export async function verifyCode(
     const { verdict } = decision
     if (verdict.kind !== 'verified') throw failureOf(verdict)
     noteVerified(ports, context, verdict, answer.value)
-    return {}
+    return stampedAnswer(stamp, verdict.provider === null)
   })
+  // The guess is durable, now or before a replay.
+  if (!stamp) return undefined
+  const jti = context.replayOf ?? context.requestId
+  return signedProof(ports, stamp, { aud: app, jti, brandId: brandSlug, ...answer.value.recipient })
 }
 
 function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' }>): Failure {
@@ -122,6 +156,7 @@ interface Answer {
   /** Their limit, unless it is turned off. */
   readonly wrongCodes: readonly Claim[]
   readonly otp: string
+  readonly withProof: boolean
 }
 
 function readAnswer(
@@ -131,7 +166,7 @@ function readAnswer(
   /** Undefined: of a relay. */
   appId: string | undefined,
 ): Answer {
-  const { otp } = body
+  const { otp, proof } = body
   if (!isGiven(otp)) throw invalidField('otp', 'is required.')
   if (isGiven(body.phone) === isGiven(body.email)) throw invalid('Send exactly one of `phone` and `email`.')
   if (typeof otp !== 'string') throw new Failure('invalid_input')
@@ -143,9 +178,10 @@ function readAnswer(
       : `\`email\` ${contacts.faultOf(body.email, 'EMAIL')}`
     throw new Failure('invalid_contact', `${failureMessages.invalid_contact} ${problem}`)
   }
+  if (isGiven(proof) && typeof proof !== 'boolean') throw invalidField('proof', 'must be true or false.')
   if (appId !== undefined && !isAppId(appId)) throw new Failure('invalid_app_id')
   noteRecipient(context, recipient)
   const subject = secrets.subjects(recipient.channel, recipient.to)
   const budget = failureBudget(limits, subject)
-  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp }
+  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp, withProof: proof === true }
 }

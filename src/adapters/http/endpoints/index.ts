@@ -3,6 +3,7 @@ import { listBrands } from './brands.ts'
 import { getCatalog } from './catalog.ts'
 import { getHealth, getLiveness, getReadiness } from './health.ts'
 import { requestIntegration } from './integration-request.ts'
+import { getKeySet } from './key-set.ts'
 import { getMessageStatus } from './message-status.ts'
 import { getMetrics } from './metrics.ts'
 import { notify } from './notify.ts'
@@ -30,6 +31,7 @@ export const endpoints: readonly Endpoint[] = [
 export const operations: readonly EndpointOperation[] = [
   getRoot,
   ...endpoints,
+  getKeySet,
   getMetrics,
   listOutboxMessages,
 ]

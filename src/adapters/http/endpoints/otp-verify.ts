@@ -3,21 +3,26 @@ import { verifyOtp } from '../../../domain/otp/verify.ts'
 import { maxCodeBodyBytes } from '../body.ts'
 import { branded, idempotencyKey, keyed, protectedCall, protectedPost, success } from '../endpoint.ts'
 import { brandId, credentials, demo, email, phone, somePhone } from '../fields.ts'
-import { confirmed, without } from '../schema.ts'
+import { confirmed, optional, without } from '../schema.ts'
 
 const otp = Type.String({
   pattern: '^[0-9]{6}$',
   description: 'The code that the recipient entered: six digits.',
 })
 
+const withProof = Type.Boolean({
+  description:
+    'True: the answer has a proof of the verification, for another service. It has the full phone number or e-mail address.',
+})
+
 export const otpVerifyRequest = Type.Union(
   [
     Type.Object(
-      { ...credentials, brandId, phone, otp, ...without('email') },
+      { ...credentials, brandId, phone, otp, proof: optional(withProof), ...without('email') },
       { title: 'PhoneOtpVerifyRequest', description: 'A code that was sent by SMS.' },
     ),
     Type.Object(
-      { ...credentials, brandId, email, otp, ...without('phone') },
+      { ...credentials, brandId, email, otp, proof: optional(withProof), ...without('phone') },
       { title: 'EmailOtpVerifyRequest', description: 'A code that was sent by e-mail.' },
     ),
   ],
@@ -27,7 +32,16 @@ export const otpVerifyRequest = Type.Union(
   },
 )
 
-export const otpVerified = confirmed('OtpVerified', {}, 'The code was correct and is consumed.')
+const proof = Type.String({
+  description:
+    'Only with proof: true. A JWS (EdDSA with Ed25519) with the claims iss, aud (appId), iat, exp (10 minutes), jti (requestId), brandId, channel and to, and review: true for a review number. GET /.well-known/jwks.json has the public keys.',
+})
+
+export const otpVerified = confirmed(
+  'OtpVerified',
+  { proof: Type.Optional(proof) },
+  'The code was correct and is consumed.',
+)
 
 const message = 'OTP verified successfully'
 
@@ -54,7 +68,7 @@ export const otpVerify = protectedPost({
     ...branded,
     ...keyed,
     validation_error:
-      'otp is missing, not exactly one of phone and email is given, the body is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
+      'otp is missing, not exactly one of phone and email is given, proof is not a boolean, the body is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
     invalid_input: 'otp is not a string.',
     invalid_otp_format: 'otp is not six digits.',
     invalid_contact: 'The phone or email is invalid.',
@@ -67,7 +81,7 @@ export const otpVerify = protectedPost({
   },
   reasons: ['field', 'app_minute', 'wrong_codes', 'credentials'],
   answer: async ({ ports, context, body }) => {
-    await verifyOtp(ports, context, body)
-    return { success: true, message }
+    const proof = await verifyOtp(ports, context, body)
+    return { success: true, message, ...(proof !== undefined && { proof }) }
   },
 })
