@@ -29,6 +29,14 @@ export const targets = {
 
 export type TargetName = keyof typeof targets
 
+/** @throws for a name of no target */
+export function targetsOf(names: readonly string[]): readonly TargetName[] {
+  const all = Object.keys(targets) as TargetName[]
+  const unknown = names.filter((name) => !Object.hasOwn(targets, name))
+  if (unknown.length === 0) return all.filter((name) => names.includes(name))
+  throw new Error(`there is no target ${unknown.join(', ')}: choose among ${all.join(', ')}`)
+}
+
 /** `dist/otpost` is the binary for this machine. */
 export function binaryOf(name: TargetName | 'host'): string {
   const isWindows = name === 'windows-x64' || (name === 'host' && process.platform === 'win32')
@@ -148,13 +156,7 @@ async function main(): Promise<void> {
       target: { type: 'string', multiple: true, default: [] },
     },
   })
-  const unknown = values.target.filter((name) => !Object.hasOwn(targets, name))
-  if (unknown.length > 0) {
-    throw new Error(
-      `there is no target ${unknown.join(', ')}: choose among ${Object.keys(targets).join(', ')}`,
-    )
-  }
-  const chosen = (values.all ? Object.keys(targets) : values.target) as TargetName[]
+  const chosen = targetsOf(values.all ? Object.keys(targets) : values.target)
   // Without the history, as in a container, the environment has the commit.
   const commit = process.env.OTPOST_COMMIT || commitOf(root)
   mkdirSync(join(root, 'dist'), { recursive: true })

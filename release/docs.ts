@@ -24,13 +24,13 @@ export function referencePages(): Readonly<Record<string, string>> {
   }
 }
 
-export function settingsPage(settings: readonly Setting[]): string {
+function settingsPage(settings: readonly Setting[]): string {
   const groups = Map.groupBy(settings, ({ group }) => group)
   return page(
     '# Settings',
     generated,
     'For operators. This page lists every environment variable that otpost reads, with its default and allowed values. Without a default, it is unset.',
-    'otpost reads the environment at start, reports all problems together, and exits with status 78. an empty value counts as unset.',
+    'otpost reads the environment at start, reports all problems together, and exits with status 78. An empty value counts as unset.',
     'It also reads a file in the form of `EnvironmentFile` of systemd: that of `--env-file`, else of `OTPOST_ENV_FILE`, else `/etc/otpost/otpost.env`. Environment variables take precedence.',
     '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets.',
     ...[...groups].flatMap(([group, members]) => [
@@ -86,7 +86,7 @@ function grouped(count: number): string {
   return count.toLocaleString('en-US')
 }
 
-export function commandsPage(program: Command): string {
+function commandsPage(program: Command): string {
   const top = visibleCommands(program)
   const shared = sharedIn(top)
   return page(

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import packageJson from '../package.json'
 import type { TargetName } from './build.ts'
+import { run } from './run.ts'
 
 // Builds the packages for Debian and for distributions with RPM, with dpkg-deb and rpmbuild: the binary, the systemd unit, the user, the
 // example settings and shell completion. The scripts in deploy/packages create the user and the settings.
@@ -164,15 +165,4 @@ function inFolder(work: (folder: string) => void): void {
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-function run(command: string[]): string {
-  const { success, stdout, stderr } = Bun.spawnSync(command, {
-    // The same binary gives the same bytes. It is the time of the files in the archives.
-    env: { ...process.env, SOURCE_DATE_EPOCH: '315532800', LC_ALL: 'C' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  if (!success) throw new Error(`${command.join(' ')}: ${stderr}`)
-  return stdout.toString()
 }

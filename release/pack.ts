@@ -11,11 +11,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { binaryOf, type TargetName, targets } from './build.ts'
+import { binaryOf, type TargetName, targets, targetsOf } from './build.ts'
 import { assembleChart } from './chart.ts'
 import { linuxTargets, packDeb, packRpm, writeCompletions } from './linux.ts'
 import { signatureProblem } from './macho.ts'
 import { packRelease } from './package.ts'
+import { run } from './run.ts'
 import { makeSbom } from './sbom.ts'
 
 // Fills dist/release: an archive of each binary of `bun run build --all`, the packages for npm, Debian and RPM, the Helm
@@ -23,7 +24,7 @@ import { makeSbom } from './sbom.ts'
 
 const root = join(import.meta.dir, '..')
 
-export const releaseFolder = join(root, 'dist/release')
+const releaseFolder = join(root, 'dist/release')
 
 /** @throws unless a binary contains better-sqlite3's file for its target, and no other */
 export function requirePrebuilt(name: TargetName, binary: string): void {
@@ -67,26 +68,15 @@ export function packBinary(name: TargetName, binary: string, archive: string): v
     // The earliest time that zip supports.
     for (const file of files) utimesSync(join(folder, file), 315_532_800, 315_532_800)
     rmSync(archive, { force: true })
-    if (isZip) run(folder, ['zip', '-q', '-X', archive, ...files])
+    if (isZip) run(['zip', '-q', '-X', archive, ...files], folder)
     else {
       const owner = ['--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX', '--no-recursion']
       const tar = ['tar', '--create', '--format=ustar', ...owner, ...files]
-      run(folder, ['sh', '-c', '"$@" | gzip -n >"$0"', archive, ...tar])
+      run(['sh', '-c', '"$@" | gzip -n >"$0"', archive, ...tar], folder)
     }
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-function run(cwd: string, command: string[]): string {
-  const { success, stdout, stderr } = Bun.spawnSync(command, {
-    cwd,
-    env: { ...process.env, TZ: 'UTC' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  if (!success) throw new Error(`${command.join(' ')}: ${stderr.toString()}`)
-  return stdout.toString()
 }
 
 export async function checksumsOf(folder: string): Promise<string> {
@@ -100,11 +90,8 @@ export async function checksumsOf(folder: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const all = Object.keys(targets) as TargetName[]
   const given = process.argv.slice(2)
-  const names = given.length > 0 ? all.filter((name) => given.includes(name)) : all
-  const unknown = given.filter((name) => !Object.hasOwn(targets, name))
-  if (unknown.length > 0) throw new Error(`there is no target ${unknown.join(', ')}`)
+  const names = targetsOf(given.length > 0 ? given : Object.keys(targets))
   const missing = names.filter((name) => !existsSync(binaryOf(name)))
   if (missing.length > 0) throw new Error(`bun run build --all first: there is no ${missing.join(', ')}`)
   for (const name of names) {
@@ -121,7 +108,7 @@ async function main(): Promise<void> {
   await packRelease(Object.fromEntries(names.map((name) => [name, binaryOf(name)])), releaseFolder)
   const chart = join(root, 'dist/chart')
   assembleChart(chart)
-  run(chart, ['tar', '--create', '--gzip', '--file', join(releaseFolder, 'otpost-chart.tgz'), 'otpost'])
+  run(['tar', '--create', '--gzip', '--file', join(releaseFolder, 'otpost-chart.tgz'), 'otpost'], chart)
   await Bun.write(join(releaseFolder, 'otpost.cdx.json'), `${JSON.stringify(await makeSbom(), null, 2)}\n`)
   const checksums = await checksumsOf(releaseFolder)
   await Bun.write(join(releaseFolder, 'SHA256SUMS'), checksums)

@@ -1,7 +1,8 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import packageJson from '../package.json'
 import { buildModules, type TargetName, targets } from './build.ts'
+import { run } from './run.ts'
 
 // Builds the npm packages. `otpost` has the client, its functions for better-auth and its test helpers, as JavaScript with types, and the
 // command `otpost`. The binary for each platform is a package that `otpost` names as an optional dependency.
@@ -45,17 +46,8 @@ export async function assemblePackage(
 ): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(join(folder, 'bin'), { recursive: true })
-  const compiler = Bun.spawn(
-    [
-      process.execPath,
-      join(root, 'node_modules/typescript/bin/tsc'),
-      ...['--project', join(root, 'client/tsconfig.package.json')],
-      ...['--outDir', folder],
-    ],
-    { cwd: root, stdout: 'pipe', stderr: 'inherit' },
-  )
-  const complaints = await new Response(compiler.stdout).text()
-  if ((await compiler.exited) !== 0) throw new Error(`the client does not compile:\n${complaints}`)
+  const compiler = [process.execPath, join(root, 'node_modules/typescript/bin/tsc')]
+  run([...compiler, '--project', join(root, 'client/tsconfig.package.json'), '--outDir', folder])
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.d.ts'))) {
     const path = join(folder, file)
     // The compiler renames imports only in the JavaScript.
@@ -68,7 +60,7 @@ export async function assemblePackage(
 }
 
 /** The package of one binary, such as `@otpost/linux-x64`. Empties the folder first. */
-export function assembleBinary(target: TargetName, binary: string, folder: string): void {
+function assembleBinary(target: TargetName, binary: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const [system = '', cpu] = targets[target].sqlite.split('-')
@@ -84,7 +76,7 @@ export function assembleBinary(target: TargetName, binary: string, folder: strin
   })
 }
 
-export function packageOf(target: TargetName): string {
+function packageOf(target: TargetName): string {
   return `@${name}/${target}`
 }
 
@@ -98,30 +90,25 @@ export async function packRelease(
   binaries: Readonly<Partial<Record<TargetName, string>>>,
   folder: string,
 ): Promise<void> {
-  const own = Object.keys(binaries) as TargetName[]
+  const platforms = Object.entries(binaries) as [TargetName, string][]
   const place = join(folder, '.npm')
-  for (const target of own) {
-    assembleBinary(target, binaries[target] ?? '', place)
-    await pack(place, join(folder, `otpost-npm-${target}.tgz`))
+  for (const [target, binary] of platforms) {
+    assembleBinary(target, binary, place)
+    pack(place, join(folder, `otpost-npm-${target}.tgz`))
   }
-  await assemblePackage(place, Object.fromEntries(own.map((target) => [packageOf(target), version])))
-  await pack(place, join(folder, `otpost-npm.tgz`))
+  await assemblePackage(place, Object.fromEntries(platforms.map(([target]) => [packageOf(target), version])))
+  pack(place, join(folder, 'otpost-npm.tgz'))
   rmSync(place, { recursive: true })
 }
 
 /** The package as one file, which an application names in its package.json as `file:otpost.tgz`. */
 export async function packPackage(folder: string, file: string): Promise<void> {
   await assemblePackage(folder)
-  await pack(folder, file)
+  pack(folder, file)
 }
 
-async function pack(folder: string, file: string): Promise<void> {
-  const packer = Bun.spawn([process.execPath, 'pm', 'pack', '--quiet', '--filename', file], {
-    cwd: folder,
-    stdout: 'ignore',
-    stderr: 'inherit',
-  })
-  if ((await packer.exited) !== 0) throw new Error(`${basename(file)} cannot be packed`)
+function pack(folder: string, file: string): void {
+  run([process.execPath, 'pm', 'pack', '--quiet', '--filename', file], folder)
 }
 
 if (import.meta.main) {

@@ -2,14 +2,8 @@
 
 export const generated = '<!-- Generated -->'
 
+/** As the formatter would align it. */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|').trim()).join(' | ')} |`
-  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)].join('\n')
-}
-
-/** As the formatter has the tables of pages that it checks. */
-export function alignedTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [titles, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', '\\|').trim()))
   const widths = titles.map((_, at) => Math.max(3, ...all.map((row) => row[at]?.length ?? 0)))
   const line = (cells: readonly string[]) =>

@@ -35,7 +35,7 @@ function providerPage(file: ProviderFile): string {
   return page(
     `# ${name}`,
     generated,
-    `For operators. [Connect](README.md) ${name} with \`SMS_PLAIN=${provider}\` and:`,
+    `For operators. [Connect](README.md) with \`SMS_PLAIN=${provider}\` and:`,
     Object.entries(settings)
       .map(([setting, { secret, default: usual, meaning = '' }]) => {
         const facts = [
@@ -48,7 +48,7 @@ function providerPage(file: ProviderFile): string {
       .join('\n'),
     reportWords(file),
     ...(ownNotes.length === 0 ? [] : [ownNotes.map((note) => `- ${note}`).join('\n')]),
-    `**Never called.** Its [file](files.md) follows the [documentation](${docs}).`,
+    `**Never called.** [Documentation](${docs}).`,
   )
 }
 

@@ -1,14 +1,13 @@
-import { mkdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import packageJson from '../package.json'
+import { run } from './run.ts'
 
-// The bill of materials of the binaries, in CycloneDX: bun release/sbom.ts. npm describes the packages, the
-// bundler selects those in the binaries. Bun and the SQLite in better-sqlite3 are added.
+// The bill of materials of the binaries, in CycloneDX. npm describes the packages, the bundler selects those in the
+// binaries. Bun and the SQLite in better-sqlite3 are added.
 
 const root = join(import.meta.dir, '..')
-
-export const sbomFile = join(root, 'dist/otpost.cdx.json')
 
 interface Component {
   readonly 'bom-ref': string
@@ -27,7 +26,7 @@ export interface Bom {
   readonly [property: string]: unknown
 }
 
-export async function bundledPackages(): Promise<ReadonlySet<string>> {
+async function bundledPackages(): Promise<ReadonlySet<string>> {
   const { metafile } = await Bun.build({
     entrypoints: [join(root, 'src/main.ts')],
     root,
@@ -46,12 +45,7 @@ export async function bundledPackages(): Promise<ReadonlySet<string>> {
 }
 
 function npmSbom(): Bom {
-  const { success, stdout, stderr } = Bun.spawnSync(
-    ['npm', 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'],
-    { cwd: root, stdout: 'pipe', stderr: 'pipe' },
-  )
-  if (!success) throw new Error(`npm sbom: ${stderr.toString()}`)
-  return JSON.parse(stdout.toString())
+  return JSON.parse(run(['npm', 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application']))
 }
 
 export async function makeSbom(): Promise<Bom> {
@@ -116,9 +110,4 @@ function sqliteComponent() {
     licenses: [{ license: { id: 'blessing' } }],
     externalReferences: [{ type: 'website', url: 'https://sqlite.org/' }],
   }
-}
-
-if (import.meta.main) {
-  mkdirSync(dirname(sbomFile), { recursive: true })
-  await Bun.write(sbomFile, `${JSON.stringify(await makeSbom(), null, 2)}\n`)
 }

@@ -12,11 +12,9 @@ const phone = '12025550143'
 
 export async function smoke(command: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'otpost-smoke-'))
-  const { PATH = '', SYSTEMROOT = '', TEMP = '', TMPDIR = '', HOME = '' } = process.env
+  const { PATH, HOME, SYSTEMROOT, TEMP, TMPDIR } = process.env
   const env = {
-    PATH,
-    HOME,
-    ...Object.fromEntries(Object.entries({ SYSTEMROOT, TEMP, TMPDIR }).filter(([, value]) => value !== '')),
+    ...{ PATH, HOME, SYSTEMROOT, TEMP, TMPDIR },
     DATABASE_URL: `file:${join(folder, 'otpost.db')}`,
     PORT: '0',
     OUTBOX_IN_PRODUCTION: '1',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { alignedTable } from './pages.ts'
+import { table } from './pages.ts'
 
 // Counts the words of each page for users, as `wc -w` does: bun release/words.ts. Exits with status 1 if there are too many.
 
@@ -20,25 +20,16 @@ const usersPages = [
 ]
 
 /** Most first. */
-export function wordsOfPages(): readonly { readonly page: string; readonly words: number }[] {
-  return usersPages
-    .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
-    .map((page) => ({ page, words: wordsIn(readFileSync(join(root, page), 'utf8')) }))
-    .sort((one, other) => other.words - one.words)
-}
+const pages = usersPages
+  .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
+  .map((page) => ({ page, words: readFileSync(join(root, page), 'utf8').match(/\S+/g)?.length ?? 0 }))
+  .sort((one, other) => other.words - one.words)
 
-export function totalWords(): number {
-  return wordsOfPages().reduce((sum, { words }) => sum + words, 0)
-}
-
-function wordsIn(text: string): number {
-  return text.match(/\S+/g)?.length ?? 0
-}
+export const totalWords = pages.reduce((sum, { words }) => sum + words, 0)
 
 if (import.meta.main) {
-  const pages = wordsOfPages()
   const rows = pages.map(({ words, page }) => [String(words), page])
-  console.log(alignedTable(['words', 'page'], rows))
-  console.log(`\n${totalWords()} words on ${pages.length} pages; at most ${mostWords}`)
-  process.exitCode = totalWords() > mostWords ? 1 : 0
+  console.log(table(['words', 'page'], rows))
+  console.log(`\n${totalWords} words on ${pages.length} pages; at most ${mostWords}`)
+  process.exitCode = totalWords > mostWords ? 1 : 0
 }

@@ -37,5 +37,4 @@ const { exitCode } = Bun.spawnSync(
 )
 if (exitCode !== 0) process.exit(exitCode)
 copyTo(site)
-const { DOCS_URL: url = '' } = process.env
-writeFileSync(join(site, 'llms.txt'), llmsText(`${url.replace(/\/$/, '')}/`))
+writeFileSync(join(site, 'llms.txt'), llmsText())

@@ -1,9 +1,8 @@
-import { contents, type Entry, slugOf } from './pages.ts'
+import { contents, type Entry, siteUrl, slugOf } from './pages.ts'
 
 // The settings of VitePress: https://vitepress.dev/reference/site-config
 
-const { DOCS_URL: url } = process.env
-export const base = url ? new URL(`${url.replace(/\/$/, '')}/`).pathname : '/'
+const base = siteUrl === '/' ? siteUrl : new URL(siteUrl).pathname
 
 /** Of markdown-it. */
 type Rules = Record<'text' | 'code_inline', (...given: unknown[]) => string>

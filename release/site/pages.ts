@@ -6,6 +6,9 @@ import packageJson from '../../package.json'
 
 const root = join(import.meta.dirname, '../..')
 
+/** Ends with a slash. Without DOCS_URL: the root of any server. */
+export const siteUrl = `${(process.env.DOCS_URL ?? '').replace(/\/$/, '')}/`
+
 /** By the path in the repository: the path in the site. A README is the index of its folder, docs/ is the root. */
 export const pages: ReadonlyMap<string, string> = new Map(
   filesIn(
@@ -120,14 +123,14 @@ export function textOf(path: string): string {
 }
 
 /** The index of all pages for coding agents, as llmstxt.org describes it. */
-export function llmsText(base: string): string {
+export function llmsText(): string {
   const titles = new Map(
     [...pages].map(([path, there]) => [there, /^# (.+)$/m.exec(textOf(path))?.[1] ?? there] as const),
   )
   const leaves = ({ items, path }: Entry): string[] => items?.flatMap(leaves) ?? (path ? [path] : [])
   const left = new Set(titles.keys())
   const list = (title: string, paths: Iterable<string>) =>
-    `## ${title}\n\n${[...paths].map((path) => `- [${titles.get(path)}](${base}${path})\n`).join('')}`
+    `## ${title}\n\n${[...paths].map((path) => `- [${titles.get(path)}](${siteUrl}${path})\n`).join('')}`
   const sections = contents().map((section) => {
     const paths = [...new Set(leaves(section))].filter((path) => left.delete(path))
     return list(section.text, paths)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Client, crypto } from 'acme-client'
 import type { TlsConfig } from './tls-settings.ts'
 
-export type AcmeConfig = NonNullable<TlsConfig['acme']>
+type AcmeConfig = NonNullable<TlsConfig['acme']>
 
 /** Gets a certificate, and writes the files. Throws with words of the ACME server. @param challenges answers by token */
 export async function obtainCertificate(
