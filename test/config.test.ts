@@ -330,7 +330,10 @@ describe('in production', () => {
     expect(namesOf({ NODE_ENV: 'production', ...env })).toEqual(names)
   })
 
-  test('the error says how to allow it', () => {
+  test('the error says how to allow it, and what SMTP_URL is', () => {
+    expect(problemsOf({ NODE_ENV: 'production', ...webhook })).toEqual([
+      expect.stringMatching(/no e-mail would be sent.* set it to your mail server, such as smtp:/),
+    ])
     for (const problem of problemsOf({ NODE_ENV: 'production' })) {
       expect(problem).toContain('OUTBOX_IN_PRODUCTION=1')
     }

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { connect, type PeerCertificate } from 'node:tls'
 import { codeIn, temporaryFolder } from './support/app.ts'
@@ -167,14 +175,23 @@ test.skipIf(!Bun.which('openssl'))('a renewed certificate file is used without a
   expect(await server.stop()).toBe(0)
 })
 
-test('wrong files and a port in use are one line', async () => {
+test.skipIf(!Bun.which('openssl'))('wrong files and a port in use are one line', async () => {
   const own = await trial('wrong')
-  const files = { TLS_CERT_FILE: here('none.pem'), TLS_KEY_FILE: here('none.key') }
-  const missing = await otpost(['serve'], { ...own.settings, ...files })
-  expect(missing).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining(`${here('none.key')}: ENOENT`),
-  })
+  const { cert, key } = certificate('a.example.test', here('a'))
+  const other = certificate('b.example.test', here('b'))
+  // Like a file that this user may not read, also for root.
+  const loop = here('loop.pem')
+  symlinkSync(loop, loop)
+  const serve = (TLS_CERT_FILE: string, TLS_KEY_FILE: string) =>
+    otpost(['serve'], { ...own.settings, TLS_CERT_FILE, TLS_KEY_FILE })
+  const remedy = 'correct the path, or let this user read it'
+  for (const [files, problem] of [
+    [[here('none.pem'), key], `TLS_CERT_FILE (${here('none.pem')}) cannot be read (ENOENT): ${remedy}`],
+    [[cert, loop], `TLS_KEY_FILE (${loop}) cannot be read (ELOOP): ${remedy}`],
+    [[cert, cert], `TLS_KEY_FILE (${cert}) has no private key in PEM`],
+    [[cert, other.key], `TLS_KEY_FILE (${other.key}) does not belong to the certificate in ${cert}`],
+  ] as const)
+    expect(await serve(...files)).toMatchObject({ code: 78, stderr: expect.stringContaining(problem) })
   const taken = Bun.serve({ port: own.httpPort, hostname: '::', fetch: () => new Response() })
   ending.defer(() => taken.stop(true))
   const inUse = await otpost(['serve', '--domain', domain], own.settings)

@@ -167,7 +167,7 @@ async function protectionWarnings(
     return `${message} ${remedy}`.trim()
   }
   const missing = config.isProduction ? missingProtection(rows, config, context.now()) : []
-  const ignored = ignoredGuard(guardSetting(config), rows.guardMode)
+  const ignored = ignoredGuard(guardSetting(config), rows.guardMode, context.now())
   return [
     ...(ignored ? [sentences(ignored)] : []),
     ...(missing.length > 0

@@ -206,7 +206,7 @@ function refuseOutboxInProduction(
   if (settings.optional(emailSettings.SMTP_URL) === undefined) {
     settings.refuse(
       'SMTP_URL',
-      `is not set, so mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
+      'is not set, so no e-mail would be sent, with NODE_ENV=production: set it to your mail server, such as smtp://user:password@mail.example.com:587, or set OUTBOX_IN_PRODUCTION=1 to keep e-mails in the outbox',
     )
   }
 }

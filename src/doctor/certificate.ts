@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
+import { readPair, type TlsConfig } from '../adapters/http/tls-settings.ts'
+import { ConfigError } from '../config/settings.ts'
 import { utc } from '../domain/ground/format.ts'
 import { dayMs } from '../domain/ground/time.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
@@ -20,13 +23,40 @@ export function certificateEnd(url: URL, timeoutMs: number): Promise<number | un
   return promise.finally(() => socket.destroy())
 }
 
+/** The certificate that this server presents, read from its files. */
+export function tlsFindings(tls: TlsConfig | undefined, now: number): Finding[] {
+  if (!tls) return []
+  const { acme, certFile, port } = tls
+  if (acme && !existsSync(certFile)) {
+    const remedy = 'The server gets one when it starts. If it runs, its log says why it has none.'
+    return [warn('TLS', `There is no certificate for ${acme.domain} on port ${port} yet.`, remedy)]
+  }
+  try {
+    const whose = `port ${port} (${certFile}, with its key)`
+    const remedy = acme ? 'The server renews it: its log says why it did not.' : 'Replace both files.'
+    return certificateFinding(whose, Date.parse(readPair(tls).validTo), now, { what: 'TLS', remedy })
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const remedy = acme
+      ? "Run this command as the server's user. If a file is damaged, delete both: the server gets a new certificate."
+      : 'The server does not start with these files. Correct them, or the settings.'
+    return [fail('TLS', `${error.message}.`, remedy)]
+  }
+}
+
+const ofHost = { what: 'certificate', remedy: 'Renew it on that host. If a program renews it, see its log.' }
+
 /** @param end epoch milliseconds */
-export function certificateFinding(host: string, end: number | undefined, now: number): Finding[] {
+export function certificateFinding(
+  host: string,
+  end: number | undefined,
+  now: number,
+  { what, remedy } = ofHost,
+): Finding[] {
   if (end === undefined || Number.isNaN(end)) return []
   const days = Math.floor((end - now) / dayMs)
-  const remedy = 'Renew it on that host. If a program renews it, see its log.'
   const text = `The certificate of ${host} ${days < 0 ? 'expired' : 'is valid until'} ${utc(end)}`
-  if (days < 0) return [fail('certificate', `${text}.`, remedy)]
+  if (days < 0) return [fail(what, `${text}.`, remedy)]
   const valid = `${text} (${days} days).`
-  return [days < soonDays ? warn('certificate', valid, remedy) : ok('certificate', valid)]
+  return [days < soonDays ? warn(what, valid, remedy) : ok(what, valid)]
 }

@@ -13,6 +13,7 @@ import { accountFindings } from './accounts.ts'
 import { appFindings } from './apps.ts'
 import { dltFindings } from './brands.ts'
 import { budgetFindings } from './budgets.ts'
+import { tlsFindings } from './certificate.ts'
 import { clockFindings } from './clock.ts'
 import { configurationFindings } from './configuration.ts'
 import { type DatabaseFindings, secretFindings } from './database.ts'
@@ -54,6 +55,7 @@ export async function examine(env: Env, check: DatabaseCheck): Promise<readonly 
       warn(setting, problem, remedy),
     ),
     ...hostFindings(config.host, isHere),
+    ...tlsFindings(config.tls, Date.now()),
     ...inside.findings,
     ...(inside.stored ? storedFindings(inside.stored, config, destinations, inside.secretKeys) : []),
     ...others.findings,

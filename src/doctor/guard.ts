@@ -1,4 +1,6 @@
 import { type Config, guardSetting } from '../config/config.ts'
+import { utc } from '../domain/ground/format.ts'
+import { modeInForce } from '../domain/guard/mode.ts'
 import { type Finding, found, ok } from '../domain/health/problem.ts'
 import { ignoredGuard } from '../domain/health/protection.ts'
 import { modeProblems } from '../domain/health/pumping-problems.ts'
@@ -10,10 +12,13 @@ export function guardFindings(
   config: Config,
 ): readonly Finding[] {
   const isReported = guard.pumping.some(({ recorded }) => recorded > 0)
+  const now = Date.now()
+  const { until, next } = modeInForce(guardMode, config.guard, now)
+  const following = until === null ? '' : ` until ${utc(until)}. Then its mode is ${next}`
   return [
     ...found(
-      guard.mode === 'deny' && ok('guard', 'The SMS pumping guard denies.'),
-      ignoredGuard(guardSetting(config), guardMode),
+      guard.mode === 'deny' && ok('guard', `The SMS pumping guard denies${following}.`),
+      ignoredGuard(guardSetting(config), guardMode, now),
     ),
     ...(isReported ? [] : modeProblems(guard)),
   ]

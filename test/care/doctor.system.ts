@@ -760,6 +760,11 @@ describe('findings', () => {
       /^The mode of the guard is off until .* UTC, then deny\.\n$/,
     )
     expect(await found()).toEqual([expect.stringMatching(/^warn: The SMS pumping guard is off\./)])
+    await otpost(['guard', 'mode', 'record'], here.env)
+    await otpost(['guard', 'mode', 'deny', '--for', '1h'], here.env)
+    expect(await found({ GUARD: 'deny' })).toEqual([
+      expect.stringMatching(/^ok: The SMS pumping guard denies until .* UTC\. Then its mode is record\.$/),
+    ])
   })
 
   test('about destinations name rules that fail on this server', async () => {

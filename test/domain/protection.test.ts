@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { countryRules } from '../../src/domain/delivery/destination.ts'
+import type { GuardMode } from '../../src/domain/guard/guard.ts'
 import type { StoredMode } from '../../src/domain/guard/mode.ts'
-import { missingProtection } from '../../src/domain/health/protection.ts'
+import { ignoredGuard, missingProtection } from '../../src/domain/health/protection.ts'
 import type { Budget } from '../../src/domain/money/budgets.ts'
 
 // What `serve` and doctor warn of. The words are in test/process.system.ts.
@@ -19,6 +20,10 @@ const budget: Budget = {
   countsFrom: 0,
 }
 const deny: StoredMode = { mode: 'deny', temporary: null }
+const temporarily = (mode: GuardMode, next: GuardMode): StoredMode => ({
+  mode: next,
+  temporary: { mode, since: now, until: now + 1000 },
+})
 const listed = countryRules(['IN'])
 
 describe('protection against SMS pumping', () => {
@@ -36,14 +41,21 @@ describe('protection against SMS pumping', () => {
     ['by a budget that only alerts', { budgets: [{ ...budget, stops: false }] }, ['budgets']],
     ['in mode record', { guardMode: { mode: 'record', temporary: null } }, ['guard']],
     ['in mode off', { guardMode: { mode: 'off', temporary: null } }, ['guard']],
-    [
-      'in mode deny that record follows',
-      { guardMode: { mode: 'record', temporary: { mode: 'deny', since: now, until: now + 1 } } },
-      ['guard'],
-    ],
+    ['in mode deny that record follows', { guardMode: temporarily('deny', 'record') }, []],
+    ['in mode off that deny follows', { guardMode: temporarily('off', 'deny') }, ['guard']],
   ]
   test.each(rows)('%s', (_, change, missing) => {
     const problems = missingProtection({ ...complete, ...change }, { smsCountries: [], guard: 'record' }, now)
     expect(problems.map(({ what }) => what)).toEqual([...missing])
   })
+})
+
+test.each([
+  ['deny', temporarily('deny', 'record'), undefined],
+  ['record', temporarily('deny', 'record'), undefined],
+  ['record', temporarily('off', 'deny'), 'off until 2030-01-01 00:00:01 UTC, then deny.'],
+  ['record', deny, 'deny.'],
+] as const)('GUARD=%s has no effect if another mode is in force and follows', (set, stored, mode) => {
+  const text = mode && `GUARD is ${set}, but has no effect: the mode of the SMS pumping guard is ${mode}`
+  expect(ignoredGuard(set, stored, now)?.text).toBe(text)
 })

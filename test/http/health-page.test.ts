@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { backUp } from '../../src/adapters/sqlite/backup.ts'
-import { certificateEnd, certificateFinding } from '../../src/doctor/certificate.ts'
+import { certificateEnd, certificateFinding, tlsFindings } from '../../src/doctor/certificate.ts'
 import { clockProblems } from '../../src/domain/health/clock.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn, type Visitor } from '../support/console.ts'
@@ -86,6 +89,47 @@ test.each([
   [now + 14 * 86_400_000, ['ok: The certificate of h is valid until 2026-03-15 00:00:00 UTC (14 days).']],
 ])('a certificate that ends at %p: %j', (end, expected) => {
   expect(certificateFinding('h', end, now).map(({ level, text }) => `${level}: ${text}`)).toEqual(expected)
+})
+
+test('the files of TLS_CERT_FILE and of --domain are a line of doctor: port, end, and what is wrong', () => {
+  const folder = temporaryFolder()
+  const [certFile, keyFile] = [join(folder.path, 'certificate.pem'), join(folder.path, 'key.pem')]
+  const acme = {
+    domain: 'otp.example',
+    folder: folder.path,
+    directoryUrl: 'https://acme.example',
+    httpPort: 80,
+  }
+  const found = (own?: typeof acme, at = now) =>
+    tlsFindings({ host: '::', port: 8443, certFile, keyFile, acme: own }, at).map(
+      ({ what, level, text }) => `${what} ${level}: ${text}`,
+    )
+  expect(tlsFindings(undefined, now)).toEqual([])
+  expect(found(acme)).toEqual(['TLS warn: There is no certificate for otp.example on port 8443 yet.'])
+  expect(found()).toEqual([
+    `TLS fail: TLS_CERT_FILE (${certFile}) cannot be read (ENOENT): correct the path, or let this user read it.`,
+  ])
+  writeFileSync(certFile, selfSigned.cert)
+  writeFileSync(keyFile, selfSigned.key)
+  const line = `The certificate of port 8443 (${certFile}, with its key)`
+  for (const own of [undefined, acme]) {
+    expect(found(own)).toEqual([
+      expect.stringMatching(
+        /^TLS ok: The certificate of port 8443 \(.*, with its key\) is valid until 2120-01-01/,
+      ),
+    ])
+    expect(found(own, Date.UTC(2119, 11, 31))).toEqual([
+      `TLS warn: ${line} is valid until 2120-01-01 00:00:00 UTC (1 days).`,
+    ])
+  }
+  writeFileSync(
+    keyFile,
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }),
+  )
+  expect(found()).toEqual([
+    `TLS fail: TLS_KEY_FILE (${keyFile}) does not belong to the certificate in ${certFile}.`,
+  ])
+  folder.remove()
 })
 
 test('reads the end of a certificate, also of one that is not trusted, and of no host that gives none', async () => {

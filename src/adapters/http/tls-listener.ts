@@ -1,11 +1,9 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
-import { OperatorError } from '../../domain/ground/operator-error.ts'
+import { statSync } from 'node:fs'
 import type { Log } from '../../domain/ground/ports.ts'
 import { type Clock, hourMs } from '../../domain/ground/time.ts'
 import { acmeRemedy, obtainCertificate, renewalTime } from './acme.ts'
 import { portError } from './port-error.ts'
-import type { TlsConfig } from './tls-settings.ts'
+import { readPair, type TlsConfig } from './tls-settings.ts'
 
 const challengePath = '/.well-known/acme-challenge/'
 
@@ -31,14 +29,13 @@ export function tlsListener(config: TlsConfig, { startTls }: Listener, now: Cloc
   }
 
   function marksOfFiles(): string {
-    const stats = [certFile, keyFile].map((file) => statSync(file, { throwIfNoEntry: false }))
-    return stats.map((stat) => stat && `${stat.ino} ${stat.mtimeMs} ${stat.size}`).join('')
+    return [certFile, keyFile].map(markOf).join('')
   }
 
   /** Listens with the certificate in the files. Bun cannot change it in place; open connections keep theirs. */
   function load(): void {
     marks = marksOfFiles()
-    const { cert, key, validTo } = pairOf(certFile, keyFile)
+    const { cert, key, validTo } = readPair(config)
     const port = server?.port ?? config.port
     server?.stop()
     server = inWords('TLS_', host, port, () => startTls({ hostname: host, port, tls: { cert, key } }))
@@ -78,16 +75,13 @@ export function tlsListener(config: TlsConfig, { startTls }: Listener, now: Cloc
   }
 }
 
-/** @throws if they are not a certificate and its key */
-function pairOf(certFile: string, keyFile: string) {
+/** Empty for a file that cannot be seen. */
+function markOf(file: string): string {
   try {
-    const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')]
-    const certificate = new X509Certificate(cert)
-    if (!certificate.checkPrivateKey(createPrivateKey(key)))
-      throw new Error('the key does not belong to the certificate')
-    return { cert, key, validTo: certificate.validTo }
-  } catch (error) {
-    throw new OperatorError(`${certFile} and ${keyFile}: ${Error.isError(error) && error.message}`)
+    const { ino, mtimeMs, size } = statSync(file)
+    return `${ino} ${mtimeMs} ${size}`
+  } catch {
+    return ''
   }
 }
 

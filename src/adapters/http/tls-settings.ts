@@ -1,7 +1,9 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { tlsSettings } from '../../config/server-settings.ts'
-import type { Settings } from '../../config/settings.ts'
+import { ConfigError, type Settings } from '../../config/settings.ts'
 
 export type TlsConfig = NonNullable<ReturnType<typeof readTls>>
 
@@ -26,4 +28,30 @@ export function readTls(settings: Settings, databaseFile: string | undefined) {
   const folder = `${databaseFile}.tls`
   const files = { certFile: join(folder, 'certificate.pem'), keyFile: join(folder, 'key.pem') }
   return { host, port, ...files, acme: { domain, folder, directoryUrl, httpPort } }
+}
+
+/** Reads the certificate and its key. @throws ConfigError if they are not a pair */
+export function readPair({ certFile, keyFile, acme }: TlsConfig) {
+  const [certName, keyName] = acme ? ['TLS_DOMAIN', 'TLS_DOMAIN'] : ['TLS_CERT_FILE', 'TLS_KEY_FILE']
+  const cert = readPem(certName, certFile, 'certificate', (pem) => new X509Certificate(pem))
+  const key = readPem(keyName, keyFile, 'private key', (pem) => createPrivateKey(pem))
+  if (!cert.parsed.checkPrivateKey(key.parsed))
+    throw new ConfigError([`${keyName} (${keyFile}) does not belong to the certificate in ${certFile}`])
+  return { cert: cert.pem, key: key.pem, validTo: cert.parsed.validTo }
+}
+
+function readPem<Parsed>(name: string, file: string, kind: string, parse: (pem: string) => Parsed) {
+  let pem: string
+  try {
+    pem = readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code = 'error' } = error as NodeJS.ErrnoException
+    const remedy = 'correct the path, or let this user read it'
+    throw new ConfigError([`${name} (${file}) cannot be read (${code}): ${remedy}`])
+  }
+  try {
+    return { pem, parsed: parse(pem) }
+  } catch {
+    throw new ConfigError([`${name} (${file}) has no ${kind} in PEM without a passphrase`])
+  }
 }

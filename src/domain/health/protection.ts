@@ -1,5 +1,6 @@
 import type { DestinationRule } from '../delivery/destination.ts'
 import { see } from '../ground/advice.ts'
+import { utc } from '../ground/format.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce, type StoredMode } from '../guard/mode.ts'
 import { anyCountry, type Budget } from '../money/budgets.ts'
@@ -20,11 +21,9 @@ export function missingProtection(
   { smsCountries, guard }: ProtectionSettings,
   now: number,
 ): Problem[] {
-  const { mode, next } = modeInForce(guardMode, guard, now)
   return [
     ...found(openDestinations(rules, smsCountries), unlimitedCost(budgets)),
-    // A temporary mode ends.
-    ...modeProblems({ mode: next ?? mode, pumping: [] }),
+    ...modeProblems({ mode: modeInForce(guardMode, guard, now).mode, pumping: [] }),
   ]
 }
 
@@ -61,12 +60,20 @@ export function unlimitedCost(budgets: readonly Budget[]): Problem | undefined {
   )
 }
 
-/** GUARD is set, but another mode is stored. @param set undefined: GUARD is not set */
-export function ignoredGuard(set: GuardMode | undefined, stored: StoredMode | null): Problem | undefined {
-  if (set === undefined || stored === null || stored.mode === set) return undefined
+/** GUARD is set, but another mode is in force. @param set undefined: GUARD is not set */
+export function ignoredGuard(
+  set: GuardMode | undefined,
+  stored: StoredMode | null,
+  now: number,
+): Problem | undefined {
+  if (set === undefined || stored === null) return undefined
+  const { mode, until, next } = modeInForce(stored, set, now)
+  // GUARD has an effect if it is in force, or follows a temporary mode.
+  if (mode === set || next === set) return undefined
+  const following = until === null ? '' : ` until ${utc(until)}, then ${next}`
   return warn(
     'GUARD',
-    `GUARD is ${set}, but has no effect: the mode of the SMS pumping guard is ${stored.mode}.`,
+    `GUARD is ${set}, but has no effect: the mode of the SMS pumping guard is ${mode}${following}.`,
     'GUARD is the mode at the first start on a database. Change the mode with the command, or correct GUARD.',
     see('guard mode', { mode: set }),
   )
