@@ -117,6 +117,8 @@ export interface ManageActions {
     readonly loginIdEnabled?: boolean | null
     /** an image at the top of its e-mails; an https URL */
     readonly logoUrl?: string | number | null
+    /** the page to which a link in the e-mails of codes leads, with the code after #; an https URL */
+    readonly linkUrl?: string | number | null
     /** the color of its e-mails, such as #0b57d0 */
     readonly color?: string | number | null
     /** use the registered-template (DLT) route to Indian numbers */

@@ -344,6 +344,7 @@ describe.concurrent('brand', () => {
     lang: 'en',
     androidHash: null,
     logoUrl: null,
+    linkUrl: null,
     color: null,
     dltAllowList: [],
   }

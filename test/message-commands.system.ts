@@ -87,13 +87,22 @@ describe.concurrent('brand put', () => {
   test('stores language, app hash, logo, color and DLT allow-list, and removes them', async () => {
     const env = await environment()
     const put = async (...args: string[]) => JSON.parse(await ok(env, 'brand', 'put', 'acme', ...args))
-    const fresh = { lang: 'en', androidHash: null, logoUrl: null, color: null, dltAllowList: [] }
+    const fresh = {
+      lang: 'en',
+      androidHash: null,
+      logoUrl: null,
+      linkUrl: null,
+      color: null,
+      dltAllowList: [],
+    }
     expect(await put('--name', 'Acme')).toMatchObject(fresh)
     const look = [
       '--android-hash',
       'FA+9qCX9VSu',
       '--logo',
       'https://example.com/a.png',
+      '--link',
+      'https://example.com/code',
       '--color',
       '#0B57D0',
     ]
@@ -101,6 +110,7 @@ describe.concurrent('brand put', () => {
       lang: 'pt-BR',
       androidHash: 'FA+9qCX9VSu',
       logoUrl: 'https://example.com/a.png',
+      linkUrl: 'https://example.com/code',
       color: '#0b57d0',
       dltAllowList: ['https://acme.example', '18001234567'],
     }
@@ -114,6 +124,7 @@ describe.concurrent('brand put', () => {
       'en',
       '--no-android-hash',
       '--no-logo',
+      '--no-link',
       '--no-color',
       '--dlt-allow',
       '',

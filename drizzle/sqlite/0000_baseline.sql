@@ -97,6 +97,7 @@ CREATE TABLE `brands` (
 	`lang` text NOT NULL,
 	`android_hash` text,
 	`logo_url` text,
+	`link_url` text,
 	`color` text,
 	`dlt_allow_list` text NOT NULL,
 	CONSTRAINT "brands_status" CHECK("brands"."status" IN ('pending', 'active', 'suspended')),

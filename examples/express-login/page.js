@@ -15,6 +15,19 @@ for (const time of document.querySelectorAll('time[data-seconds]')) {
   }, 250)
 }
 
+// Fills in the code from the link of an e-mail: PAGE#code=123456&email=…. The fragment never reaches a server, and the code is
+// checked only when the visitor submits it, so that a scanner that opens the link uses up nothing.
+function fillFromLink() {
+  const linked = new URLSearchParams(location.hash.slice(1)).get('code')
+  if (linked === null) return
+  history.replaceState(null, '', location.pathname)
+  const field = document.querySelector('input[name="otp"]')
+  if (field instanceof HTMLInputElement) field.value = linked
+  else document.querySelector('main')?.append('Open the link in the browser in which you asked for the code.')
+}
+fillFromLink()
+addEventListener('hashchange', fillFromLink)
+
 // Fills in the code from the SMS, if the browser supports WebOTP and the SMS ends with `@host #code`.
 const input = document.querySelector('input[autocomplete="one-time-code"]')
 if (input instanceof HTMLInputElement && 'OTPCredential' in window) {

@@ -254,6 +254,44 @@ describe('both parts of the mail of a code', () => {
   })
 })
 
+describe('the link in the mail of a code', () => {
+  const to = "o'neil+a&b@example.com"
+  const url = 'https://acme.example/code?from=mail&x=1'
+  const fragment = 'code=012345&email=o%27neil%2Ba%26b%40example.com'
+  const mailWith = (text?: Partial<BrandText>, linkUrl: string | null = url) =>
+    otpMail(brandWith({ linkUrl }, text && { en: text }), { ...code, to }, 'en')
+
+  test('has code and e-mail address in the fragment, and shows where it leads', () => {
+    const { html, text } = mailWith()
+    expect(text).toContain(`\n\n${url}#${fragment}\n\n`)
+    const [, shown] = html.match(/<a href="([^"]*)" rel="noreferrer">([^<]*)<\/a>/)?.slice(0) ?? []
+    expect(shown).toBe(escapeHtml(`${url}#${fragment}`))
+    expect(html).toContain('>acme.example/code?from=mail&amp;x=1</a>')
+    expect(new URL(`${url}#${fragment}`).search).not.toContain('012345')
+  })
+
+  test.each([
+    ['at its end', '{{otp}}\n', `012345\n\n${url}#${fragment}\n`],
+    ['in its place', '{{link}} or {{otp}}', `${url}#${fragment} or 012345`],
+  ])('is in a text of the brand, %s', (_, own, expected) => {
+    const { html, text } = mailWith({ text: own })
+    expect(text).toBe(expected)
+    expect(html).toContain(escapeHtml(fragment))
+  })
+
+  test('is in HTML of the brand', () => {
+    const { html } = mailWith({ html: '<p>{{otp}} <a href="{{link}}">Go</a></p>' })
+    expect(html).toBe(`<p>012345 <a href="${escapeHtml(`${url}#${fragment}`)}">Go</a></p>`)
+  })
+
+  test('is absent without a page of the brand, and of a code that the page cannot verify', () => {
+    const own = { text: '{{otp}} {{link}}' }
+    for (const mail of [mailWith(undefined, null), otpMail(brandWith({ linkUrl: url }), code, 'en')])
+      expect(mail.html + mail.text).not.toContain('#code=')
+    expect(mailWith(own, null).text).toBe('012345 ')
+  })
+})
+
 describe('a template mail (design D11)', () => {
   test('has the subject as heading, escaped', () => {
     const { html, text } = renderMail(nasty, 'Hello', {})

@@ -287,6 +287,34 @@ test.skipIf(!browserPath)(
   },
 )
 
+test.skipIf(!browserPath)(
+  'the link of an e-mail fills in its code, which is checked when the visitor submits it',
+  async () => {
+    await using browser = await launchBrowser()
+    await using visitor = await newVisitor(browser, { viewport: { width: 375, height: 667 } })
+    const { page } = visitor
+    const origin = sites.elysia?.origin
+    const email = 'jane.link@example.com'
+    await visitor.open({ page: new URL('/', origin) })
+    await page.getByLabel('Phone number').fill(email)
+    await page.keyboard.press('Enter')
+    await page.getByText('Enter the six digits from the message to').waitFor()
+    const code = await otpost.codeFor(email)
+    const link = new URL(`/code#${new URLSearchParams({ code, email })}`, origin)
+    // A scanner, which has no cookie of the visitor.
+    await using scanner = await newVisitor(browser, { viewport: { width: 375, height: 667 } })
+    await scanner.open({ page: link })
+    await scanner.page.getByText('Open the link in the browser in which you asked for the code.').waitFor()
+
+    await visitor.open({ page: link })
+    await page.waitForURL(`${origin}/code`)
+    expect(await page.getByLabel('Code').inputValue()).toBe(code)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('You are signed in as').waitFor()
+    expect(visitor.complaints).toEqual([])
+  },
+)
+
 for (const { name: kind, title, isRun } of examples)
   describe.skipIf(!isRun)(`${title}, when otpost is away,`, () => {
     test('reports that without a reason, and limits the codes of one visitor itself', async () => {

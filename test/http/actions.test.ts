@@ -291,6 +291,7 @@ const rows: Readonly<Record<string, Row>> = {
       [{ lang: 'hi_IN' }, 'The language must be a BCP 47 tag', 2],
       [{ androidHash: 'FA+9qCX9VS' }, 'must be 11 characters', 2],
       [{ logoUrl: 'http://example.com/a.png' }, 'must be an https URL', 2],
+      [{ linkUrl: 'https://example.com/#a' }, 'without #', 2],
       [{ color: 'blue' }, 'six hexadecimal digits', 2],
       [{ entityId: 'a&b=c' }, 'The entity id must be', 2],
       [{ notifyTemplates: ['GONE'] }, 'Unknown template for /notify: GONE.', 2],

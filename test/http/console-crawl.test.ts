@@ -28,7 +28,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   app_keys: ['last_four'],
   attempts: ['app', 'brand', 'recipient', 'provider', 'template', 'reason', 'provider_message_id', 'lang'],
   audit: ['name', 'target'],
-  brands: ['display_name', 'domain', 'entity_id', 'lang', 'android_hash', 'logo_url', 'color'],
+  brands: ['display_name', 'domain', 'entity_id', 'lang', 'android_hash', 'logo_url', 'link_url', 'color'],
   console_sessions: ['client_ip', 'device'],
   delivery_reports: ['reason'],
   destination_rules: ['sender'],

@@ -676,6 +676,7 @@ function brand(properties: Partial<Brand> = {}): BrandWithTexts {
     lang: 'pt-BR',
     androidHash: 'FA+9qCX9VSu',
     logoUrl: 'https://example.com/logo.png',
+    linkUrl: 'https://example.com/code',
     color: '#0b57d0',
     dltAllowList: ['https://example.com', '18001234567'],
     ...properties,

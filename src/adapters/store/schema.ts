@@ -382,6 +382,7 @@ export const schema = {
       /** Of its Android app, 11 characters. */
       androidHash: text().orNull(),
       logoUrl: text().orNull(),
+      linkUrl: text().orNull(),
       /** `#rrggbb` */
       color: text().orNull(),
       /** URLs and phone numbers that its registered texts may contain. */

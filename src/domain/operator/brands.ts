@@ -106,6 +106,7 @@ export function freshBrand(slug: string): BrandWithTexts {
     lang: 'en',
     androidHash: null,
     logoUrl: null,
+    linkUrl: null,
     color: null,
     dltAllowList: [],
     texts: noTexts,
@@ -212,7 +213,15 @@ const brandFields = {
     help: 'an image at the top of its e-mails; an https URL',
     off: 'remove the image',
     max: 500,
-    fold: 'E-mails: logo and color',
+    fold: 'E-mails: logo, color and link',
+  }),
+  linkUrl: removable(text, {
+    label: 'Page of the link',
+    as: '--link <url>',
+    help: 'the page to which a link in the e-mails of codes leads, with the code after #; an https URL',
+    off: 'send no link',
+    max: 500,
+    fold: 'E-mails: logo, color and link',
   }),
   color: removable(text, {
     label: 'Color',
@@ -222,7 +231,7 @@ const brandFields = {
     off: 'remove the color',
     placeholder: '#0b57d0',
     max: 7,
-    fold: 'E-mails: logo and color',
+    fold: 'E-mails: logo, color and link',
   }),
   dltEnabled: toggle({
     label: 'Use the registered-template route',
@@ -289,6 +298,7 @@ export function brandEntries(brand: Brand): Entered {
     entityId: brand.entityId ?? '',
     androidHash: brand.androidHash ?? '',
     logoUrl: brand.logoUrl ?? '',
+    linkUrl: brand.linkUrl ?? '',
     color: brand.color ?? '',
   }
 }

@@ -204,7 +204,10 @@ function mailOrder(
   const { otp, code } = newCode(ports, context, brand, addressee, { given: relayed?.code })
   const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
   const template = otpKeyOf(loginId)
-  const message = mailOf(brand, otpMail(brand, values, lang), { ...sendingOf(context, addressee), template })
+  const message = mailOf(brand, otpMail(brand, { ...values, to: relayed ? undefined : addressee.to }, lang), {
+    ...sendingOf(context, addressee),
+    template,
+  })
   const { subject } = addressee
   const isGuarded = client.ip !== null || client.device !== null
   return {

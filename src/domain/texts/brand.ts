@@ -32,6 +32,8 @@ export interface Brand {
   readonly androidHash: string | null
   /** In e-mails; https. */
   readonly logoUrl: string | null
+  /** The page to which a link in the e-mails of codes leads; https. Null: they have no link. */
+  readonly linkUrl: string | null
   /** Of e-mails, as `#rrggbb`. */
   readonly color: string | null
   /** URLs and phone numbers that its registered texts may contain (India's DLT). */
@@ -204,9 +206,14 @@ export function brandProblems(brand: BrandWithTexts): string[] {
   if (brand.androidHash !== null && !/^[A-Za-z0-9+/]{11}$/.test(brand.androidHash)) {
     problems.push('The Android app hash must be 11 characters: letters, digits, + and /.')
   }
-  if (brand.logoUrl !== null && !isLogoUrl(brand.logoUrl)) {
+  if (brand.logoUrl !== null && !isHttpsUrl(brand.logoUrl)) {
     problems.push(
       'The logo must be an https URL of at most 500 characters, such as https://example.com/logo.png.',
+    )
+  }
+  if (brand.linkUrl !== null && (!isHttpsUrl(brand.linkUrl) || /[#{}]/.test(brand.linkUrl))) {
+    problems.push(
+      'The link must be an https URL of at most 500 characters without #, such as https://example.com/code.',
     )
   }
   if (brand.color !== null && !/^#[0-9a-f]{6}$/.test(brand.color)) {
@@ -219,7 +226,7 @@ export function brandProblems(brand: BrandWithTexts): string[] {
   return problems
 }
 
-function isLogoUrl(text: string): boolean {
+function isHttpsUrl(text: string): boolean {
   return /^https:\/\/[^\s"'<>\\]{1,492}$/.test(text) && URL.canParse(text) && new URL(text).username === ''
 }
 

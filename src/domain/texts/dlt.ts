@@ -13,7 +13,7 @@ import { longestMomentIn } from './variables.ts'
 // India's carriers compare each SMS with a text that the sender has registered on a DLT portal. docs/dlt-rules.md names
 // the sources of these rules.
 
-export type DltBrand = Omit<BrandWithTexts, 'status' | 'logoUrl' | 'color'>
+export type DltBrand = Omit<BrandWithTexts, 'status' | 'logoUrl' | 'linkUrl' | 'color'>
 
 /** A text of the registered-template route. */
 export interface DltText {

@@ -10,6 +10,7 @@ import {
   dataTable,
   escapeHtml,
   layout,
+  linkBox,
   type MailLook,
   paragraph,
   smallPrint,
@@ -30,7 +31,7 @@ export function mailOf(
 }
 
 /** What a code's mail depends on. */
-type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts'>
+type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts' | 'linkUrl'>
 
 /**
  * The mail of a code: the brand's text, else the built-in one (design D47).
@@ -45,24 +46,34 @@ export function otpMail(
     readonly lifetimeSeconds: number
     /** Undefined: the template is LOGIN_OTP. */
     readonly loginId?: string | undefined
+    /** The e-mail address. Undefined: no link, as `linkUrl` is for codes that its page can verify. */
+    readonly to?: string | undefined
   },
   lang: string | undefined,
 ): MailContent {
-  const { code, businessName = brand.displayName, lifetimeSeconds, loginId } = otp
+  const { code, businessName = brand.displayName, lifetimeSeconds, loginId, to } = otp
   const key = otpKeyOf(loginId)
-  const mail = otpMailOf(brand, key, lang)
+  const link = to === undefined ? null : linkOf(brand, code, to)
+  const mail = otpMailOf(brand, key, lang, link !== null)
   const values: Record<string, string> = {
     otp: code,
     businessName,
     minutes: wholeMinutes(lifetimeSeconds),
     lifetime: mail.lifetime(lifetimeSeconds),
+    link: link ?? '',
   }
   if (loginId !== undefined) values.loginId = loginId
   const subject = filled(key, mail.subject, values)
   const text = filled(key, mail.text, values)
+  values.link = escapeHtml(values.link ?? '')
   values.businessName = escapeHtml(businessName)
   if (loginId !== undefined) values.loginId = escapeHtml(loginId)
   return { subject, text, html: filled(key, mail.html, values), lang: mail.lang }
+}
+
+/** The code is in the fragment, which browsers do not send: a scanner that opens the link uses up no code. */
+function linkOf({ linkUrl }: MailBrand, code: string, to: string): string | null {
+  return linkUrl === null ? null : `${linkUrl}#${new URLSearchParams({ code, email: to })}`
 }
 
 /** The parts as `splitText` returns them. */
@@ -75,20 +86,32 @@ interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly 
 /** By brand, template and language of the text. A brand that changes is a new object. */
 const otpMails = new WeakMap<MailBrand, Map<string, OtpMail>>()
 
-function otpMailOf(brand: MailBrand, key: OtpKey, requested: string | undefined): OtpMail {
+function otpMailOf(brand: MailBrand, key: OtpKey, requested: string | undefined, isLinked: boolean): OtpMail {
   const ownIn = (lang: string) => brand.texts.get({ templateKey: key, channel: 'EMAIL', lang })
   const isKnown = (tag: string) => ownIn(tag) !== undefined || languageByTag.has(tag)
   const lang = preferredTags(requested, brand.lang).find(isKnown) ?? english.tag
   const mails = otpMails.getOrInsertComputed(brand, () => new Map<string, OtpMail>())
-  return mails.getOrInsertComputed(`${key} ${lang}`, () => newOtpMail(brand, key, lang, ownIn(lang)))
+  return mails.getOrInsertComputed(`${key} ${lang} ${isLinked}`, () => {
+    const own = ownIn(lang)
+    const language = otpLanguageOf(lang)
+    const link = isLinked ? brand.linkUrl : null
+    const mail = own ? ownMail(brand, own, link) : builtInMail(brand, key, language, link)
+    return splitMail(mail, lang, language)
+  })
 }
 
-function newOtpMail(brand: MailBrand, key: OtpKey, lang: string, own: BrandText | undefined): OtpMail {
-  const language = otpLanguageOf(lang)
-  const { lifetime } = language
-  const { subject, text, html } = own
-    ? { subject: own.subject ?? '', text: own.text, html: own.html ?? ownHtml(brand, own) }
-    : builtInMail(brand, key, language)
+/** A text without the placeholder has the link at its end. */
+function ownMail(look: MailLook, own: BrandText, link: string | null): MailContent {
+  const text =
+    link === null || own.text.includes('{{link}}') ? own.text : `${own.text.trimEnd()}\n\n{{link}}\n`
+  return { subject: own.subject ?? '', text, html: own.html ?? ownHtml(look, { ...own, text }, link) }
+}
+
+function splitMail(
+  { subject, text, html }: MailContent,
+  lang: string,
+  { lifetime }: Pick<OtpLanguage, 'lifetime'>,
+): OtpMail {
   return { lang, lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
 }
 
@@ -106,7 +129,7 @@ function introOf(key: OtpKey, language: OtpLanguage): readonly string[] {
   return parts.map((part) => part.trim()).filter((part) => /\p{L}/u.test(part))
 }
 
-function builtInMail(look: MailLook, key: OtpKey, language: OtpLanguage): MailContent {
+function builtInMail(look: MailLook, key: OtpKey, language: OtpLanguage, link: string | null): MailContent {
   const { tag, subject, expiry, unrequested } = language
   const intro = introOf(key, language)
   const html = layout(look, tag, {
@@ -115,20 +138,24 @@ function builtInMail(look: MailLook, key: OtpKey, language: OtpLanguage): MailCo
     heading: { html: name, withLogo: false },
     content: [
       ...intro.map((part) => (part === '{{otp}}' ? codeBox(look.color, part) : paragraph(withNames(part)))),
+      ...(link === null ? [] : [linkBox(link, '{{link}}')]),
       paragraph(escapeHtml(expiry)),
       smallPrint(withNames(unrequested)),
     ].join('\n'),
   })
   const lines = intro.map((part) => (part === '{{otp}}' ? `    ${part}` : part))
+  if (link !== null) lines.push('{{link}}')
   return { subject, html, text: `${[...lines, expiry, unrequested].join('\n\n')}\n` }
 }
 
 /** The code alone in its paragraph becomes the box. */
-function ownHtml(look: MailLook, { subject, text, lang }: BrandText): string {
+function ownHtml(look: MailLook, { subject, text, lang }: BrandText, link: string | null): string {
   const content = paragraphsOf(text.trim()).map((each) =>
     each.trim() === '{{otp}}'
       ? codeBox(look.color, '{{otp}}')
-      : paragraph(withLineBreaks(withNames(each)).replace('{{otp}}', '<b dir="ltr">{{otp}}</b>')),
+      : link !== null && each.trim() === '{{link}}'
+        ? linkBox(link, '{{link}}')
+        : paragraph(withLineBreaks(withNames(each)).replace('{{otp}}', '<b dir="ltr">{{otp}}</b>')),
   )
   return layout(look, lang, {
     title: escapeHtml(subject ?? ''),

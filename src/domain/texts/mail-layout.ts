@@ -26,6 +26,11 @@ export function codeBox(color: string | null, html: string): string {
   return `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:0 0 16px"><tr><td${inDark} dir="ltr" align="center" style="padding:20px 4px 20px 12px;border-radius:12px;${look};font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px">${html}</td></tr></table>`
 }
 
+/** A link that shows where it leads, without the fragment. */
+export function linkBox(url: string, html: string): string {
+  return `<p style="margin:0 0 16px;font:600 16px/1.6 ${fonts};text-align:center"><a href="${html}" rel="noreferrer">${literal(url.replace('https://', ''))}</a></p>`
+}
+
 /** @returns the rows of `dataTable`, for a mail in the language */
 export function dataRow(lang: string): (name: string, value: string) => string {
   const [side, padding] =

@@ -62,7 +62,10 @@ export function sampleMail(
 ): MailContent {
   if (!isOtpKey(templateKey)) throw invalid(`Only ${otpKeysInWords} have e-mail texts.`)
   const loginId = loginIdOf(templateKey, values)
-  const otp = { code: sampleCode, businessName: undefined, lifetimeSeconds, loginId }
+  const otp = {
+    ...{ code: sampleCode, businessName: undefined, lifetimeSeconds, loginId },
+    to: 'jane@example.com',
+  }
   return otpMail(brand, otp, lang)
 }
 

@@ -74,6 +74,7 @@ export function textProblems(
     return [...others, ...partProblems('text', text, own)]
   }
   const withoutCode = new Map([...own.allowed].filter(([name]) => name !== 'otp'))
+  own.allowed.set('link', false)
   return [
     ...partProblems('subject', subject, { ...own, allowed: withoutCode, hasCode: false }),
     ...partProblems('text', text, own),
@@ -83,6 +84,8 @@ export function textProblems(
 
 function htmlProblems(html: string, own: PartRule, textBeforeCode: TextBeforeCode): string[] {
   const problems = partProblems('html', html, own)
+  if (html.replaceAll('href="{{link}}"', '').includes('{{link}}'))
+    problems.push('The HTML may have {{link}} only as href="{{link}}", since the link contains the code.')
   if (problems.length > 0 || !own.hasCode || isCodeInText(html, textBeforeCode)) return problems
   return [
     'The HTML must have {{otp}} in displayed text, not in an attribute, a URL, a style, a script, a title or a comment. Close each tag and quote, and do not use elements such as <svg>, <noscript>, <template> and <textarea>.',
