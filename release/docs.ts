@@ -57,7 +57,7 @@ const notes: Readonly<Record<string, string>> = {
   Twilio: 'See [Twilio](providers/twilio.md).',
   Vonage: 'See [Vonage](providers/vonage.md).',
   MSG91: 'See [MSG91](providers/msg91.md).',
-  AWS: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns` or `aws-sms`.',
+  AWS: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns` or `aws-sms`. otpost supports access keys only, not IAM roles or profiles, and does not renew temporary keys.',
   'AWS SNS': 'See [AWS SNS](providers/sns.md).',
   'AWS End User Messaging SMS': 'See [AWS End User Messaging SMS](providers/aws-sms.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
