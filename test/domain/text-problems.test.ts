@@ -34,6 +34,7 @@ describe('a text is stored (design D47)', () => {
     ['of a new template', sms('{{guest}} {{at}} {{at:raw}} {{seats:raw}} {{businessName}}', own)],
     ['of a new template without placeholders', sms('Hello', 'A_1')],
     ['of a mail', mail({})],
+    ['of a mail with a link', mail({ text: '{{otp}} {{link}}', html: '{{otp}} <a href="{{link}}">Go</a>' })],
     ['of a mail with HTML', mail({ subject: '{{minutes}}', html: `<b>{{otp}}</b>${'x'.repeat(19_986)}` })],
   ]
   test.each(valid)('%s', (_, fields) => {
@@ -76,6 +77,13 @@ describe('a text is rejected (design D47)', () => {
     ],
     ['of a mail without a subject', mail({ subject: null }), 'The subject is required.'],
     ['of a mail with the code in the subject', mail({ subject: '{{otp}}' }), 'The subject must not have'],
+    ['with a link in an SMS', sms('{{otp}} {{link}}'), 'must not have the placeholder {{link}}'],
+    ['of a mail with the link in the subject', mail({ subject: '{{link}}' }), 'The subject must not have'],
+    [
+      'of a mail with the link in a query',
+      mail({ html: '<a href="https://a.example/?{{link}}">{{otp}}</a>' }),
+      'only as href="{{link}}"',
+    ],
     ['of a mail with two lines of subject', mail({ subject: 'a\nb' }), 'must not contain line breaks'],
     ['of a mail with a long subject', mail({ subject: 'x'.repeat(256) }), 'at most 255 characters'],
     ['of a mail with HTML without the code', mail({ html: '<b>' }), 'The HTML must have the code'],
