@@ -79,6 +79,16 @@ const programs: Readonly<Record<string, boolean>> = {
   'Symfony Notifier (apt-get install php-symfony-twilio-notifier php-symfony-http-client)': existsSync(
     '/usr/share/php/Symfony/Component/Notifier/Bridge/Twilio/autoload.php',
   ),
+  'libraries for proofs (apt-get install golang-github-golang-jwt-jwt-dev python3-jwt python3-cryptography python3-jwcrypto libcrypt-jwt-perl)':
+    [
+      'gocode/src/github.com/golang-jwt/jwt',
+      'doc/python3-jwt',
+      'doc/python3-cryptography',
+      'doc/python3-jwcrypto',
+      'perl5/Crypt/JWT.pm',
+    ].every((path) => existsSync(`/usr/share/${path}`)),
+  'firebase/php-jwt (Debian 12 has none; PHP_JWT)': process.env.PHP_JWT !== undefined,
+  'jose4j (Debian 12 has none; JOSE4J_CLASS_PATH)': process.env.JOSE4J_CLASS_PATH !== undefined,
   '.NET 10 (Debian has none)': Bun.which('dotnet') !== null,
   [`PostgreSQL (${withoutOwnPostgres})`]: !withoutOwnPostgres,
 }

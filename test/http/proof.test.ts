@@ -74,7 +74,7 @@ describe('the proof', () => {
       kid: expect.stringMatching(/^[\w-]{43}$/),
     })
     app.advance(601)
-    expect(checked(body.proof)).rejects.toThrow('"exp" claim timestamp check failed')
+    await expect(checked(body.proof)).rejects.toThrow('"exp" claim timestamp check failed')
   })
 
   test('of a code by e-mail has the e-mail address in its normal form, and PUBLIC_URL as issuer', async () => {
@@ -127,6 +127,37 @@ describe('the proof', () => {
     await operate(app, 'review-number remove', about)
     expect((await verified({ phone, otp }, 'k')).body).toEqual(first.body)
   })
+})
+
+describe('with a fault', () => {
+  test.each(['guess', 'keyId'] as const)(
+    'before the guess is stored (%s), there is no proof, and the code stays valid',
+    async (step) => {
+      const otp = await sentCode()
+      const { end } = fault(step)
+      const failed = await verified({ phone, otp }, 'k')
+      expect(verdict(failed)).toBe('500 internal_error')
+      expect(failed.body).not.toHaveProperty('proof')
+      end()
+      expect(await checked((await verified({ phone, otp }, 'k')).body.proof)).toMatchObject({ aud: 'shop' })
+    },
+  )
+
+  test('of the signature, the answer is an error, and a repetition has the proof', async () => {
+    const otp = await sentCode()
+    const { end } = fault('sign')
+    expect(verdict(await verified({ phone, otp }, 'k'))).toBe('500 internal_error')
+    end()
+    expect(await checked((await verified({ phone, otp }, 'k')).body.proof)).toMatchObject({ aud: 'shop' })
+  })
+
+  function fault(step: 'guess' | 'keyId' | 'sign') {
+    const { store, proofs } = app.app.context
+    const target = step === 'guess' ? store : proofs
+    const before = { ...target }
+    Object.assign(target, { [step]: () => Promise.reject(new Error('a fault of this test')) })
+    return { end: () => Object.assign(target, before) }
+  }
 })
 
 describe('a repetition with the same Idempotency-Key', () => {
@@ -188,7 +219,7 @@ describe('the public keys', () => {
     const next = await verified({ phone, otp: await sentCode() })
     expect(decodeProtectedHeader(next.body.proof).kid).toBe(keys[0].kid)
     await restart(newKey)
-    expect(checked(body.proof)).rejects.toThrow('no applicable key found')
+    await expect(checked(body.proof)).rejects.toThrow('no applicable key found')
   })
 
   test('may be cached for 5 minutes, and need no credentials', async () => {

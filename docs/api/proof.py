@@ -1,0 +1,30 @@
+import os
+import sys
+
+import jwt
+
+# Keeps the keys for some minutes, and loads them again for an unknown one.
+KEYS = jwt.PyJWKClient(os.environ["OTPOST_URL"] + "/.well-known/jwks.json")
+
+
+def claims_of(proof):
+    """Returns the claims of a valid proof. None: refuse it."""
+    try:
+        claims = jwt.decode(
+            proof,
+            KEYS.get_signing_key_from_jwt(proof).key,
+            algorithms=["EdDSA"],
+            issuer=os.environ["OTPOST_ISSUER"],
+            audience=os.environ["OTPOST_APP_ID"],
+            leeway=30,
+            options={"require": ["iss", "aud", "exp", "jti", "to"]},
+        )
+    except jwt.PyJWTError:
+        return None
+    # The code of a review number was sent to nobody.
+    return None if claims.get("review") else claims
+
+
+for line in sys.stdin:
+    claims = claims_of(line.strip())
+    print("proves " + claims["to"] if claims else "refused")
