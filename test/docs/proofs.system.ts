@@ -127,7 +127,11 @@ async function saidOf(command: readonly string[], proofs: readonly string[], set
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
   const lines = out.split('\n').slice(0, -1)
   if (lines.length !== proofs.length) throw new Error(`${lines.length} of ${proofs.length} lines: ${err}`)
   return lines
