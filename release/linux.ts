@@ -77,7 +77,6 @@ function stage(binary: string, folder: string, zsh: string): void {
 export function packDeb(target: LinuxTarget, binary: string, file: string): void {
   inFolder((folder) => {
     stage(binary, folder, 'zsh/vendor-completions')
-    mkdirSync(join(folder, 'DEBIAN'))
     const control = {
       Package: 'otpost',
       Version: `${version}-1`,
@@ -85,10 +84,12 @@ export function packDeb(target: LinuxTarget, binary: string, file: string): void
       Maintainer: 'The authors of otpost <otpost@localhost>',
       Section: 'net',
       Priority: 'optional',
+      'Installed-Size': kibibytesIn(folder),
       // The same as for the binary: docs/production.md.
       Depends: 'libc6 (>= 2.34), libstdc++6 (>= 11), systemd | systemd-standalone-sysusers',
       Description: `${summary}\n ${description}`,
     }
+    mkdirSync(join(folder, 'DEBIAN'))
     const lines = Object.entries(control).map(([field, value]) => `${field}: ${value}\n`)
     writeFileSync(join(folder, 'DEBIAN/control'), lines.join(''))
     for (const script of scripts) {
@@ -97,6 +98,14 @@ export function packDeb(target: LinuxTarget, binary: string, file: string): void
     }
     run(['dpkg-deb', '--root-owner-group', '-Zgzip', '-z6', '--build', folder, file])
   })
+}
+
+/** As Debian counts them for Installed-Size: each folder as 1. */
+function kibibytesIn(folder: string): number {
+  const stats = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
+    statSync(join(folder, path)),
+  )
+  return stats.reduce((sum, stat) => sum + (stat.isFile() ? Math.ceil(stat.size / 1024) : 1), 0)
 }
 
 export function packRpm(target: LinuxTarget, binary: string, file: string): void {

@@ -33,9 +33,9 @@ async Task<Answer> Call(string path, Dictionary<string, string> fields)
     }
 }
 
-var phone = "+1 202 555 0143";
+var phone = args.Length > 0 ? args[0] : "+1 202 555 0143";
 var sent = await Call("/otp/send", new() { ["phone"] = phone });
-if (!sent.Success) throw new Exception($"not sent: {sent.Error} ({sent.RequestId})");
+if (!sent.Success) throw new Exception($"not sent: {sent}");
 Console.WriteLine($"expires in {sent.ExpiresIn}");
 
 var verified = await Call("/otp/verify", new() { ["phone"] = phone, ["otp"] = Console.ReadLine()?.Trim() ?? "" });
@@ -43,7 +43,7 @@ Console.WriteLine(verified switch
 {
     { Success: true } => "verified",
     { Error: "mismatch" } => "wrong code",
-    _ => $"not verified: {verified.Error} ({verified.RequestId})",
+    _ => $"not verified: {verified}",
 });
 
-record Answer(bool Success, string? Error, string RequestId, int? ExpiresIn);
+record Answer(bool Success, string? Error, string? Reason, string? Message, string RequestId, int? ExpiresIn);

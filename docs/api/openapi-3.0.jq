@@ -47,6 +47,7 @@ walk(simplify)
 | .components.schemas |= (
     .Error.properties += (.NotificationFailed.properties | del(.success, .error, .message, .requestId))
     | .OtpSendRequest |= merged($schemas)
+    | .OtpResendRequest |= merged($schemas)
     | .OtpVerifyRequest |= merged($schemas)
     | .NotifyRequest |= merged($schemas)
     | .NotifyRequest.properties.to.items = {type: "string"}

@@ -13,9 +13,9 @@ import (
 )
 
 type answer struct {
-	Success          bool
-	Error, RequestID string
-	ExpiresIn        int
+	Success                           bool
+	Error, Reason, Message, RequestID string
+	ExpiresIn                         int
 }
 
 var temporary = map[string]bool{"rate_limited": true, "unavailable": true, "idempotency_in_progress": true}
@@ -63,9 +63,12 @@ func call(path string, fields map[string]string) (result answer) {
 
 func main() {
 	phone := "+1 202 555 0143"
+	if len(os.Args) > 1 {
+		phone = os.Args[1]
+	}
 	sent := call("/otp/send", map[string]string{"phone": phone})
 	if !sent.Success {
-		log.Fatalf("not sent: %s (%s)", sent.Error, sent.RequestID)
+		log.Fatalf("not sent: %+v", sent)
 	}
 	fmt.Println("expires in", sent.ExpiresIn)
 
@@ -78,6 +81,6 @@ func main() {
 	case verified.Error == "mismatch":
 		fmt.Println("wrong code")
 	default:
-		fmt.Printf("not verified: %s (%s)\n", verified.Error, verified.RequestID)
+		fmt.Printf("not verified: %+v\n", verified)
 	}
 }

@@ -34,14 +34,15 @@ async function call(path, fields) {
   }
 }
 
-const phone = '+1 202 555 0143'
+const [, , phone = '+1 202 555 0143'] = process.argv
 const sent = await call('/otp/send', { phone })
-if (!sent.success) throw new Error(`not sent: ${sent.error} (${sent.requestId})`)
+if (!sent.success) throw new Error(`not sent: ${JSON.stringify(sent)}`)
 console.log('expires in', sent.expiresIn)
 
 const terminal = createInterface({ input: process.stdin })
 const code = await terminal.question('')
 terminal.close()
-const { success, error, requestId } = await call('/otp/verify', { phone, otp: code.trim() })
-if (success) console.log('verified')
-else console.log(error === 'mismatch' ? 'wrong code' : `not verified: ${error} (${requestId})`)
+const verified = await call('/otp/verify', { phone, otp: code.trim() })
+if (verified.success) console.log('verified')
+else if (verified.error === 'mismatch') console.log('wrong code')
+else console.log('not verified:', JSON.stringify(verified))

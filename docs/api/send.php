@@ -36,14 +36,14 @@ function otpost(string $path, array $fields): array
     }
 }
 
-$phone = '+1 202 555 0143';
+$phone = $argv[1] ?? '+1 202 555 0143';
 $sent = otpost('/otp/send', ['phone' => $phone]);
-$sent['success'] || throw new RuntimeException("not sent: {$sent['error']} ({$sent['requestId']})");
+$sent['success'] || throw new RuntimeException('not sent: ' . json_encode($sent));
 echo "expires in {$sent['expiresIn']}\n";
 
 $verified = otpost('/otp/verify', ['phone' => $phone, 'otp' => trim(fgets(STDIN))]);
 echo match ($verified['error'] ?? '') {
     '' => 'verified',
     'mismatch' => 'wrong code',
-    default => "not verified: {$verified['error']} ({$verified['requestId']})",
+    default => 'not verified: ' . json_encode($verified),
 }, "\n";

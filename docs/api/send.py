@@ -1,6 +1,7 @@
 import http.client
 import json
 import os
+import sys
 import time
 import urllib.parse
 import uuid
@@ -39,10 +40,10 @@ def call(path, **fields):
         time.sleep(pause)
 
 
-PHONE = "+1 202 555 0143"
+PHONE = sys.argv[1] if len(sys.argv) > 1 else "+1 202 555 0143"
 sent = call("/otp/send", phone=PHONE)
 if not sent["success"]:
-    raise SystemExit(f"not sent: {sent['error']} ({sent['requestId']})")
+    raise SystemExit("not sent: " + json.dumps(sent))
 print("expires in", sent["expiresIn"], flush=True)
 
 verified = call("/otp/verify", phone=PHONE, otp=input().strip())
@@ -51,4 +52,4 @@ if verified["success"]:
 elif verified["error"] == "mismatch":
     print("wrong code")
 else:
-    print(f"not verified: {verified['error']} ({verified['requestId']})")
+    print("not verified:", json.dumps(verified))

@@ -6,7 +6,7 @@ call() {
     answer=$(printf 'authorization: Bearer %s' "$OTPOST_API_KEY" |
       curl --silent --show-error --max-time 15 --header @- --header 'content-type: application/json' \
         --header "idempotency-key: $key" --write-out ' %header{retry-after}' \
-        --data "{\"brandId\":\"$OTPOST_BRAND_ID\",\"phone\":\"+1 202 555 0143\"$2}" "$OTPOST_URL$1") || answer=' '
+        --data "{\"brandId\":\"$OTPOST_BRAND_ID\",\"phone\":\"$phone\"$2}" "$OTPOST_URL$1") || answer=' '
     pause=${answer##* }
     answer=${answer% *}
     case $(echo "$answer" | field error) in
@@ -23,20 +23,20 @@ call() {
 # field NAME: its value in the answer.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"; }
 
+phone=${1:-+1 202 555 0143}
 sent=$(call /otp/send '')
 if [ "$(echo "$sent" | field success)" != true ]; then
-  echo "not sent: $(echo "$sent" | field error) ($(echo "$sent" | field requestId))"
+  echo "not sent: $sent"
   exit 1
 fi
 echo "expires in $(echo "$sent" | field expiresIn)"
 
 read -r code
 verified=$(call /otp/verify ",\"otp\":\"$(echo "$code" | tr -cd 0-9)\"")
-error=$(echo "$verified" | field error)
 if [ "$(echo "$verified" | field success)" = true ]; then
   echo verified
-elif [ "$error" = mismatch ]; then
+elif [ "$(echo "$verified" | field error)" = mismatch ]; then
   echo 'wrong code'
 else
-  echo "not verified: $error ($(echo "$verified" | field requestId))"
+  echo "not verified: $verified"
 fi

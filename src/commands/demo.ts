@@ -118,9 +118,9 @@ Press Ctrl-C to stop.
 `
 }
 
-/** How the reader of the checkout or of the binary calls otpost. */
+/** How the reader of the checkout, of the binary or of the npm package calls otpost. */
 function programName(env: Env): string {
-  if (Bun.isStandaloneExecutable) return 'otpost'
   const isNpx = env.npm_config_user_agent?.startsWith('npm/') ?? false
+  if (Bun.isStandaloneExecutable || Bun.main.endsWith('.js')) return isNpx ? 'npx otpost' : 'otpost'
   return isNpx ? `npx -y bun@${Bun.version} run otpost` : 'bun run otpost'
 }
