@@ -155,7 +155,8 @@ describe.each(languages)('$program', ({ program, run }) => {
     expect((await runSample(otpost.url, (right) => right, other)).lines.at(-1)).toBe('verified')
     const { lines, errors, exitCode } = await runSample(otpost.url, otherThan, '+1 202')
     const printed = `${lines.join()}${errors}`
-    for (const words of ['not sent: ', 'validation_error', 'must have 7 to 15 digits.']) expect(printed).toContain(words)
+    for (const words of ['not sent: ', 'validation_error', 'must have 7 to 15 digits.'])
+      expect(printed).toContain(words)
     expect(exitCode).not.toBe(0)
   })
 
