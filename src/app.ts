@@ -20,7 +20,12 @@ import { QueueWorker } from './domain/notify/queue-worker.ts'
 import { storeFirstMode } from './domain/operator/guard.ts'
 import { storeReportsVerified } from './domain/operator/relays.ts'
 import { createAlerts, createEvents } from './parts/alerts.ts'
-import { createClockWatch, createHttpRequests, createObservers } from './parts/observers.ts'
+import {
+  createClockWatch,
+  createHttpRequests,
+  createObservers,
+  createProofIssuer,
+} from './parts/observers.ts'
 import { createOperatorSends } from './parts/operator-sends.ts'
 import { createPages, createScraping } from './parts/pages.ts'
 import { everySecond, type Part, startParts, stopParts } from './parts/part.ts'
@@ -85,6 +90,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     guard,
     notifyWatch,
     conversionFeedback,
+    proofIssuer: createProofIssuer(context, shared),
     relayReports: (name) => storeReportsVerified(context.acting({ by: 'command', name: 'serve' }), name),
     runningRequest: (requestId) => httpRequests.find(requestId),
     pause: overrides.pause ?? ((ms) => pause(ms)),

@@ -8,7 +8,7 @@ import { ConversionFeedback } from '../domain/delivery/conversion-feedback.ts'
 import { ClockWatch } from '../domain/ground/clock-watch.ts'
 import type { Alerts } from '../domain/health/alerts.ts'
 import { ActiveLimits } from '../domain/log/active-limits.ts'
-import { clockStat, ignoredForwardedStat } from '../domain/log/stats.ts'
+import { clockStat, ignoredForwardedStat, unnamedProofStat } from '../domain/log/stats.ts'
 import type { RequestContext } from '../domain/request/request-context.ts'
 import type { RequestEnded } from '../domain/request/request-ended.ts'
 import type { Shared } from './shared.ts'
@@ -64,6 +64,19 @@ export function createHttpRequests(
     )
     eventLog.count(now(), ignoredForwardedStat)
   })
+}
+
+/** Of proofs (design D55). */
+export function createProofIssuer({ eventLog }: Context, { publicUrl, now, log }: Shared): () => string {
+  if (publicUrl !== undefined) return () => publicUrl
+  let isLogged = false
+  return () => {
+    if (!isLogged)
+      log.warn({ setting: 'PUBLIC_URL' }, 'proofs have the issuer otpost, since PUBLIC_URL is not set')
+    isLogged = true
+    eventLog.count(now(), unnamedProofStat)
+    return 'otpost'
+  }
 }
 
 export function createClockWatch({ eventLog }: Context, { now, stopwatch, log }: Shared): ClockWatch {

@@ -118,6 +118,7 @@ async function saidOf(command: readonly string[], proofs: readonly string[], set
     env: {
       PATH: process.env.PATH ?? '',
       HOME: folder.path,
+      PYTHONDONTWRITEBYTECODE: '1',
       OTPOST_URL: url,
       OTPOST_APP_ID: credentials.appId,
       OTPOST_ISSUER: 'otpost',

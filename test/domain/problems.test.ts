@@ -67,6 +67,7 @@ test('has what carriers and delivery reports reveal, with the remedy', () => {
           { provider: '', why: 'url', count: 1 },
         ],
         forwardedIgnoredAt: Date.UTC(2026, 2, 1, 4),
+        unnamedProofAt: Date.UTC(2026, 2, 1, 5),
       },
     ),
   )
@@ -76,6 +77,7 @@ test('has what carriers and delivery reports reveal, with the remedy', () => {
     'reports warn: otpost rejected 2 delivery reports of webhook in the last 24 hours: their signature, key or time is wrong. Compare the secret at the provider with the settings, and PUBLIC_URL with the URL that the provider calls. A third party may have sent them.',
     'reports warn: otpost rejected 1 delivery report of no provider of this server in the last 24 hours: their URL is not one of this server. Enter the status callback URL of this server at the provider. It changes with the secret key.',
     'TRUSTED_PROXIES warn: X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last in the hour from 2026-03-01 04:00 UTC. The sender counts as the client of these requests. The log line "X-Forwarded-For was ignored" has the network of the sender. If your proxy is in that network, add its IP address to TRUSTED_PROXIES. If not, allow only your proxy to connect to otpost.',
+    'PUBLIC_URL warn: Proofs of verifications have the issuer otpost, since PUBLIC_URL is not set, last in the hour from 2026-03-01 05:00 UTC. Services cannot distinguish them from those of another server by issuer. Set PUBLIC_URL, and let the services that check proofs expect it as the issuer.',
   ])
 })
 

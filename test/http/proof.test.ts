@@ -129,6 +129,25 @@ describe('the proof', () => {
   })
 })
 
+test('without PUBLIC_URL, the first proof logs a warning, and the statistics have the last one', async () => {
+  const unnamed = async () => {
+    const { unnamedProofAt } = await app.app.context.eventLog.statistics('hour', app.clock.now)
+    return { unnamedProofAt, logged: app.lines.filter((line) => 'setting' in line) }
+  }
+  await verified({ phone, otp: await sentCode(), proof: false })
+  expect(await unnamed()).toEqual({ unnamedProofAt: null, logged: [] })
+  for (const seconds of [31, 62]) {
+    app.advance(seconds)
+    expect(verdict(await verified({ phone, otp: await sentCode() }))).toBe('200')
+  }
+  const logged = [{ setting: 'PUBLIC_URL' }]
+  expect(await unnamed()).toEqual({ unnamedProofAt: Math.floor(app.clock.now / 60_000) * 60_000, logged })
+  await restart(oldKey, { PUBLIC_URL: 'https://otp.example.com' })
+  app.advance(3600)
+  await verified({ phone, otp: await sentCode() })
+  expect(await unnamed()).toEqual({ unnamedProofAt: null, logged: [] })
+})
+
 describe('with a fault', () => {
   test.each(['guess', 'keyId'] as const)(
     'before the guess is stored (%s), there is no proof, and the code stays valid',

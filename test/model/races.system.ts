@@ -238,7 +238,7 @@ describe('concurrent requests', () => {
       rejections: new CredentialRejections(),
       policy: app.app.context.policy.cached([]),
       limits: { ...limits, globalPerMinute: 1000 },
-      publicUrl: undefined,
+      proofIssuer: () => 'otpost',
     }
     const underWay = Array.from({ length: 2 }, async () => {
       const call = newContext()

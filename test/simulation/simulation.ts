@@ -408,7 +408,7 @@ class Simulation {
       ),
       store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
       proofs,
-      publicUrl: undefined,
+      proofIssuer: () => 'otpost',
       rejections: new CredentialRejections(),
       segmentsOf: oneSegment,
       secrets: {

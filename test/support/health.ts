@@ -103,6 +103,7 @@ export function healthFacts(
       rejectedReports: [],
       clockSteps: [],
       forwardedIgnoredAt: null,
+      unnamedProofAt: null,
       ...about,
     },
     lately,

@@ -66,6 +66,7 @@ export function problemsOf(facts: HealthFacts): Problem[] {
     ...rejectedRequestProblems(statistics),
     ...limitedAppProblems(facts),
     ...forwardedProblems(statistics),
+    ...proofProblems(statistics),
     ...reviewNumberProblems(facts),
   ]
   return all.sort((one, other) => levels.indexOf(one.level) - levels.indexOf(other.level))
@@ -357,6 +358,19 @@ function forwardedProblems({ forwardedIgnoredAt: at, stepMs }: Statistics): Prob
         `X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last ${stepWords(at, stepMs)}. The sender counts as the client of these requests. The log line "X-Forwarded-For was ignored" has the network of the sender.`,
         'If your proxy is in that network, add its IP address to TRUSTED_PROXIES. If not, allow only your proxy to connect to otpost.',
         { setting: 'TRUSTED_PROXIES' },
+      ),
+  )
+}
+
+function proofProblems({ unnamedProofAt: at, stepMs }: Statistics): Problem[] {
+  return found(
+    at !== null &&
+      warn(
+        'PUBLIC_URL',
+        `Proofs of verifications have the issuer otpost, since PUBLIC_URL is not set, last ${stepWords(at, stepMs)}. Services cannot distinguish them from those of another server by issuer.`,
+        'Set PUBLIC_URL, and let the services that check proofs expect it as the issuer.',
+        { setting: 'PUBLIC_URL' },
+        { docs: 'proofs' },
       ),
   )
 }

@@ -104,7 +104,13 @@ function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Fig
   return figureNames.get(`${kind === 'resend' || kind === 'relay' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
-const notedKinds: readonly StatKind[] = ['late', 'report-rejected', 'clock', 'forwarded-ignored']
+const notedKinds: readonly StatKind[] = [
+  'late',
+  'report-rejected',
+  'clock',
+  'forwarded-ignored',
+  'proof-unnamed',
+]
 
 /** The kinds that `StatisticsSum` reads. */
 export const countedKinds: readonly StatKind[] = [
@@ -181,8 +187,14 @@ export class StatisticsSum {
       /** Of the clocks of servers, oldest first. `at`: the start of the step in which it was set. */
       clockSteps: this.noted.filter(({ kind }) => kind === 'clock').map(clockStepOf),
       /** The start of the latest step in which X-Forwarded-For from outside TRUSTED_PROXIES was ignored. */
-      forwardedIgnoredAt: this.noted.findLast(({ kind }) => kind === 'forwarded-ignored')?.at ?? null,
+      forwardedIgnoredAt: this.lastOf('forwarded-ignored'),
+      /** The start of the latest step with a proof that was signed without PUBLIC_URL. */
+      unnamedProofAt: this.lastOf('proof-unnamed'),
     }
+  }
+
+  private lastOf(noted: StatKind): EpochMs | null {
+    return this.noted.findLast(({ kind }) => kind === noted)?.at ?? null
   }
 }
 

@@ -31,6 +31,7 @@ export type StatKind =
   | 'report-rejected'
   | 'verify-time'
   | 'forwarded-ignored'
+  | 'proof-unnamed'
   | 'clock'
   | CountryStatKind
   | 'notify-sms'
@@ -135,6 +136,9 @@ export const verifyBins: readonly number[] = [5, 10, 15, 20, 30, 45, 60, 90, 120
 
 /** X-Forwarded-For of a peer outside TRUSTED_PROXIES (design D21). */
 export const ignoredForwardedStat: StatKey = serverStat('forwarded-ignored', '')
+
+/** A proof whose issuer is no URL. */
+export const unnamedProofStat: StatKey = serverStat('proof-unnamed', '')
 
 /** Counts seconds. @param byMs negative: the clock was set back */
 export function clockStat(byMs: number): StatKey {

@@ -43,9 +43,9 @@ const lifetimeSeconds = (10 * minuteMs) / 1000
 
 /** Call it only after the step that consumed the code is durable. */
 export function signedProof(
-  { proofs, publicUrl = 'otpost' }: { readonly proofs: Proofs; readonly publicUrl: string | undefined },
+  { proofs, proofIssuer }: { readonly proofs: Proofs; readonly proofIssuer: () => string },
   { keyId, ...stamp }: ProofStamp,
   about: Pick<ProofClaims, 'aud' | 'jti' | 'brandId' | 'channel' | 'to'>,
 ): Promise<string> {
-  return proofs.sign({ iss: publicUrl, ...about, ...stamp, exp: stamp.iat + lifetimeSeconds }, keyId)
+  return proofs.sign({ iss: proofIssuer(), ...about, ...stamp, exp: stamp.iat + lifetimeSeconds }, keyId)
 }

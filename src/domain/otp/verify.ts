@@ -31,8 +31,8 @@ export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
   readonly guard: Guard
   readonly policy: ReadPolicy
   readonly proofs: Proofs
-  /** Undefined: unknown. */
-  readonly publicUrl: string | undefined
+  /** PUBLIC_URL, else `otpost`. */
+  readonly proofIssuer: () => string
 }
 
 /** A key is never in progress: its answer is stored with the guess. */
