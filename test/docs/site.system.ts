@@ -137,6 +137,17 @@ describe.skipIf(!isInstalled)(`the site of the documentation${without}`, () => {
       await expectAccessible(page, 'the front page')
 
       await page.getByRole('button', { name: 'Search' }).click()
+      const top = page.locator('[role=listbox] a').first()
+      for (const [words, path] of [
+        ['no code arrives', 'troubleshooting.html#no-code-arrives'],
+        ['deny', 'stop-sms-pumping.html#'],
+        ['TWILIO_FROM', 'settings.html#twilio'],
+        ['resend', 'http-api.html#post-otpresend'],
+        ['CONFIG_FILE', 'management.html#the-file'],
+      ] as const) {
+        await page.getByRole('searchbox').fill(words)
+        await top.and(page.locator(`[href*="/${path}"]`)).waitFor()
+      }
       await page.getByRole('searchbox').fill('guard')
       await page.locator('[role=listbox] a[href^="/otpost/guard.html"]').first().click()
       await page.waitForURL('**/otpost/guard.html*')

@@ -134,6 +134,7 @@ describe.skipIf(!hasProgram || !Bun.which('npm'))('the npm package (needs npm an
         if (/http:\/\/127\.0\.0\.1:\d+\//.test(said) && existsSync(here('trial/data/demo.apikey'))) break
       }
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] ?? expect.unreachable(said)
+      expect(said).toContain(' npx otpost guard mode record\n')
       const key = readFileSync(here('trial/data/demo.apikey'), 'utf8').trim()
       const post = (path: string, fields: object) =>
         fetch(`${url}${path}`, {
@@ -272,6 +273,8 @@ describe.skipIf(!hasProgram || tools.length > 0 || process.getuid?.() !== 0 || r
       const files = ['-keyout', join(machine, 'root/key.pem'), '-out', join(machine, 'root/certificate.pem')]
       const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '9']
       await succeeded(['openssl', 'req', ...kind, '-subj', '/CN=otp.example.test', ...files])
+      const size = await succeeded(['dpkg-deb', '--field', here('otpost.deb'), 'Installed-Size'])
+      expect(Number(size)).toBeGreaterThan(100_000)
       await install('dpkg', '--install', '/root/otpost.deb')
       expect(await booted(`systemctl is-enabled otpost\n${firstDay}`)).toEqual(['disabled', ...installed])
 
