@@ -60,6 +60,7 @@ const notes: Readonly<Record<string, string>> = {
   AWS: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns` or `aws-sms`. otpost supports access keys only, not IAM roles or profiles, and does not renew temporary keys.',
   'AWS SNS': 'See [AWS SNS](providers/sns.md).',
   'AWS End User Messaging SMS': 'See [AWS End User Messaging SMS](providers/aws-sms.md).',
+  WhatsApp: 'See [WhatsApp](providers/whatsapp.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
   Tracing: 'otpost supports these variables of the OpenTelemetry specification.',

@@ -4,6 +4,7 @@ import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { readTls } from '../adapters/http/tls-settings.ts'
 import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { ProviderFile } from '../adapters/sms/file/format.ts'
+import { whatsapp, whatsappSettings } from '../adapters/sms/whatsapp.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf, waysOf } from '../domain/delivery/way.ts'
 import {
@@ -49,7 +50,7 @@ export function readConfig(env: Env) {
   settings.optional(serverSettings.OTPOST_ENV_FILE)
   const store = readStoreSettings(settings)
   const tls = readTls(settings, store.database.kind === 'sqlite' ? store.database.file : undefined)
-  const phoneRoutes = readPhoneRoutes(plain, template)
+  const phoneRoutes = readPhoneRoutes(settings, plain, template)
   const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
   const config = {
     host,
@@ -151,8 +152,20 @@ function readRoute(settings: Settings, catalog: ProviderCatalog, route: SmsRoute
     : { providers: [], developmentOnly: [], usesOutbox: false }
 }
 
-function readPhoneRoutes(plain: ReadRoute, template: ReadRoute): PhoneRoutes<MakeProvider> {
-  return { plain: plain.providers, template: template.providers }
+/** A way is set up when its first setting is set. */
+function readPhoneRoutes(
+  settings: Settings,
+  plain: ReadRoute,
+  template: ReadRoute,
+): PhoneRoutes<MakeProvider> {
+  const isSetUp = (setting: TextSetting) => settings.optional(setting) !== undefined
+  return {
+    plain: plain.providers,
+    template: template.providers,
+    ...(isSetUp(whatsappSettings.WHATSAPP_PHONE_NUMBER_ID) && {
+      whatsapp: [whatsapp.configure(settings, 'whatsapp')],
+    }),
+  }
 }
 
 /** Design D54. */

@@ -20,10 +20,7 @@ interface Asked {
 export async function askOthers(config: Config, isHere: boolean): Promise<Asked> {
   const { phoneRoutes, smtp, publicUrl } = config
   const providers = new Map<string, string>()
-  for (const { name, endpoint } of [
-    ...providersOf(phoneRoutes.plain),
-    ...providersOf(phoneRoutes.template),
-  ]) {
+  for (const { name, endpoint } of providersOf(Object.values(phoneRoutes).flat())) {
     if (endpoint !== undefined) providers.set(`${name} ${new URL(endpoint).origin}`, name)
   }
   const asking: Promise<Asked>[] = [...providers].map(([key, name]) => {

@@ -65,6 +65,9 @@ export class Callbacks {
         takeReports(portsOf(context), provider ?? '', token ?? '', this.callOf(request, body)),
       )
       if (answer === undefined) return { success: true, requestId }
+      if (typeof answer === 'string') {
+        return new Response(answer, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
+      }
       // Without a charset: some providers compare the Content-Type literally.
       return new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } })
     }

@@ -9,6 +9,7 @@ import { sns } from './sns.ts'
 import { twilio } from './twilio.ts'
 import { vonage } from './vonage.ts'
 import { webhook } from './webhook.ts'
+import { whatsapp } from './whatsapp.ts'
 
 export const providerSpecs: readonly SmsProviderSpec[] = [
   outbox,
@@ -20,6 +21,7 @@ export const providerSpecs: readonly SmsProviderSpec[] = [
   msg91,
   sns,
   awsSms,
+  whatsapp,
 ]
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)

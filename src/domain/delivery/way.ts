@@ -158,8 +158,10 @@ export function smsSteps(
   let last: RouteStep | undefined
   return providers.map(({ route, provider }) => {
     const textOfRoute = route === 'template' && template ? template.text : text
-    const isSms = !otherWays.some((way) => way === route)
-    const segments = last?.route === route ? last.segments : isSms ? segmentsOf(textOfRoute) : oneUnit
+    // WhatsApp has the registered-template route too.
+    const isSms = !otherWays.some((way) => way === route || way === provider.name)
+    const sameText = last?.route === route && last.segments !== oneUnit ? last.segments : undefined
+    const segments = isSms ? (sameText ?? segmentsOf(textOfRoute)) : oneUnit
     last = { route, provider, segments }
     return last
   })

@@ -138,7 +138,7 @@ export interface DeliveryReportReader {
   readonly namedBy: 'attempt' | 'providerMessageId'
   /** @throws Failure `forbidden` for a wrong signature, `validation_error` for anything but a report */
   read(call: CallbackRequest): readonly DeliveryReport[]
-  /** The response that the provider requires; undefined: the usual envelope. */
+  /** The response that the provider requires: JSON, or a string as plain text. Undefined: the usual envelope. */
   answer?(call: CallbackRequest, now: number): unknown
 }
 
