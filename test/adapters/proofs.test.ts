@@ -2,11 +2,10 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { createProofs } from '../../src/adapters/crypto/proofs.ts'
-import type { ProofClaims } from '../../src/domain/otp/proof.ts'
 
 const [one, other] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
 
-const claims: fc.Arbitrary<ProofClaims> = fc.record(
+const claims = fc.record(
   {
     iss: fc.constantFrom('otpost', 'https://otp.example.com/base'),
     aud: fc.string({ minLength: 1 }),
@@ -21,7 +20,11 @@ const claims: fc.Arbitrary<ProofClaims> = fc.record(
   { requiredKeys: ['iss', 'aud', 'iat', 'exp', 'jti', 'brandId', 'channel', 'to'] },
 )
 
-async function read(proof: string, { iss: issuer, aud: audience }: ProofClaims, keys = [one]) {
+async function read(
+  proof: string,
+  { iss: issuer, aud: audience }: { iss: string; aud: string },
+  keys = [one],
+) {
   const [first = '', ...more] = keys
   const { keys: shown } = await createProofs(first, ...more).keySet()
   const keySet = createLocalJWKSet({ keys: shown as { kty: string }[] })

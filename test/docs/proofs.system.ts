@@ -3,7 +3,6 @@ import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:cry
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createProofs } from '../../src/adapters/crypto/proofs.ts'
-import type { ProofClaims } from '../../src/domain/otp/proof.ts'
 import { createTestApp, credentials, type TestApp, temporaryFolder } from '../support/app.ts'
 import { root } from './pages.ts'
 
@@ -20,7 +19,7 @@ let app: TestApp
 let url: string
 /** Of the server. */
 let proof: string
-let claims: ProofClaims
+let claims: { readonly iat: number }
 
 beforeAll(async () => {
   app = await createTestApp({

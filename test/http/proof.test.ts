@@ -244,12 +244,8 @@ describe('the public keys', () => {
   test('may be cached for 5 minutes, and need no credentials', async () => {
     const { status, headers } = await app.get(keySetPath)
     expect(status).toBe(200)
-    expect(headers.get('content-type')).toBe('application/json')
+    expect(headers.get('content-type')).toStartWith('application/json')
     expect(headers.get('cache-control')).toBe('public, max-age=300')
-    const again = await app.request('GET', keySetPath, {
-      headers: { 'if-none-match': headers.get('etag') ?? '' },
-    })
-    expect(again.status).toBe(304)
     expect((await app.request('POST', keySetPath)).status).toBe(405)
   })
 })

@@ -11,8 +11,10 @@ export class Answers {
     private readonly listeners: readonly RequestListener[],
   ) {}
 
-  /** @param fields what the endpoint returned */
-  ofEndpoint(context: HttpRequest, fields: object): Response {
+  /** @param fields what the endpoint returned. @param cachedSeconds set: without `requestId`, since callers share the answer */
+  ofEndpoint(context: HttpRequest, fields: object, cachedSeconds?: number): Response {
+    if (cachedSeconds !== undefined)
+      return this.of(context, fields, { headers: { 'cache-control': `public, max-age=${cachedSeconds}` } })
     const { requestId, replayOf = requestId } = context
     return this.of(context, { ...fields, requestId: replayOf })
   }

@@ -48,6 +48,8 @@ export interface Endpoint extends EndpointOperation {
   readonly client?: string
   /** Of the body. */
   readonly maxBytes: number
+  /** How long caches may keep the answer. Its body then has no `requestId`. */
+  readonly cachedSeconds?: number
   /** Returns the body of the answer without its `requestId`. Sets `context.status` if it is not 200. */
   readonly answer: (call: Call) => Promise<object> | object
 }

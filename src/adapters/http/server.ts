@@ -11,7 +11,6 @@ import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
 import type { Endpoint, HttpPorts, ServerState } from './endpoint.ts'
 import { endpoints } from './endpoints/index.ts'
-import { keySetRoutes } from './endpoints/key-set.ts'
 import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost, refuseSecondHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
@@ -100,7 +99,6 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       context.status = responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
       answers.ended(context)
     })
-    .use(keySetRoutes(ports))
     .use(docsRoutes({ ...settings, brands: () => ports.brands.list() }))
 
   for (const { routes } of added) app.use(routes)
@@ -109,7 +107,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
-  function mount({ method, path, maxBytes, security, body, answer }: Endpoint): void {
+  function mount({ method, path, maxBytes, security, body, cachedSeconds, answer }: Endpoint): void {
     const known = body && new Set(fieldsOf(body.schema))
     const read = async (context: HttpRequest, known: ReadonlySet<string>): Promise<Body> => {
       const { request } = context
@@ -131,7 +129,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       try {
         const given = known ? await read(context, known) : {}
         const call = { ports: portsOf(context), context, body: given, server }
-        return answers.ofEndpoint(context, await answer(call))
+        return answers.ofEndpoint(context, await answer(call), cachedSeconds)
       } catch (error) {
         return answers.ofFailure(context, error)
       }

@@ -40,11 +40,13 @@ export interface GuessKey {
   /** Of one. It is also the first of the attempt's claims, not counted, and is counted with an answer that is kept. */
   readonly claim: StoredClaim
   /** Store the key and its answer. Another verdict leaves the key free. */
-  readonly answers: Readonly<Record<KeptVerdict, readonly Effect[]>>
+  readonly answers: (verdict: KeptVerdict) => readonly Effect[]
 }
 
-/** `review`: verified, with the fixed code of a review number. */
-export type KeptVerdict = 'verified' | 'review' | 'mismatch'
+/** `provider` is null for the fixed code of a review number. */
+export type KeptVerdict =
+  | { readonly kind: 'verified'; readonly provider: string | null }
+  | { readonly kind: 'mismatch' }
 
 /**
  * Does the work once for each Idempotency-Key, after the checks of credentials, scope and brand (design D43). A repeated request gets
@@ -156,17 +158,9 @@ export class IdempotencyKey<Result extends object> implements Gate {
   }
 
   /** For a guess, which stores its answer with its effect: the key is never in progress. */
-  ofGuess(answers: Readonly<Record<KeptVerdict, StatusAndValue>>): GuessKey {
+  ofGuess(answerTo: (verdict: KeptVerdict) => StatusAndValue): GuessKey {
     const key = this.begun()
-    const { verified, review, mismatch } = answers
-    return {
-      claim: this.claims[0],
-      answers: {
-        verified: this.withAnswer(key, verified),
-        review: this.withAnswer(key, review),
-        mismatch: this.withAnswer(key, mismatch),
-      },
-    }
+    return { claim: this.claims[0], answers: (verdict) => this.withAnswer(key, answerTo(verdict)) }
   }
 
   private async failed(error: unknown): Promise<void> {

@@ -104,13 +104,7 @@ function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Fig
   return figureNames.get(`${kind === 'resend' || kind === 'relay' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
-const notedKinds: readonly StatKind[] = [
-  'late',
-  'report-rejected',
-  'clock',
-  'forwarded-ignored',
-  'proof-unnamed',
-]
+const notedKinds: readonly StatKind[] = ['late', 'report-rejected', 'clock', 'forwarded-ignored', 'issuer']
 
 /** The kinds that `StatisticsSum` reads. */
 export const countedKinds: readonly StatKind[] = [
@@ -187,14 +181,10 @@ export class StatisticsSum {
       /** Of the clocks of servers, oldest first. `at`: the start of the step in which it was set. */
       clockSteps: this.noted.filter(({ kind }) => kind === 'clock').map(clockStepOf),
       /** The start of the latest step in which X-Forwarded-For from outside TRUSTED_PROXIES was ignored. */
-      forwardedIgnoredAt: this.lastOf('forwarded-ignored'),
+      forwardedIgnoredAt: this.noted.findLast(({ kind }) => kind === 'forwarded-ignored')?.at ?? null,
       /** The start of the latest step with a proof that was signed without PUBLIC_URL. */
-      unnamedProofAt: this.lastOf('proof-unnamed'),
+      unnamedProofAt: this.noted.findLast(({ kind }) => kind === 'issuer')?.at ?? null,
     }
-  }
-
-  private lastOf(noted: StatKind): EpochMs | null {
-    return this.noted.findLast(({ kind }) => kind === noted)?.at ?? null
   }
 }
 

@@ -31,7 +31,7 @@ export type StatKind =
   | 'report-rejected'
   | 'verify-time'
   | 'forwarded-ignored'
-  | 'proof-unnamed'
+  | 'issuer'
   | 'clock'
   | CountryStatKind
   | 'notify-sms'
@@ -138,7 +138,7 @@ export const verifyBins: readonly number[] = [5, 10, 15, 20, 30, 45, 60, 90, 120
 export const ignoredForwardedStat: StatKey = serverStat('forwarded-ignored', '')
 
 /** A proof whose issuer is no URL. */
-export const unnamedProofStat: StatKey = serverStat('proof-unnamed', '')
+export const unnamedProofStat: StatKey = serverStat('issuer', '')
 
 /** Counts seconds. @param byMs negative: the clock was set back */
 export function clockStat(byMs: number): StatKey {

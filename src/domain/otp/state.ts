@@ -74,8 +74,9 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       const about = { reportKey: null, position: null, status: null, reason: null }
       state.write({ kind: 'event', event: { id: eventId, at: now, type, requestId, ...about } })
     }
-    const keepAnswer = (verdict: KeptVerdict) => {
-      if (key) admit(state, [key.claim], now, key.answers[verdict])
+    const kept = <Kept extends KeptVerdict>(verdict: Kept): Kept => {
+      if (key) admit(state, [key.claim], now, key.answers(verdict))
+      return verdict
     }
     const code = state.code(subject, brandSlug, now)
     const isOther = attempt.id !== undefined && attempt.id !== code?.id
@@ -87,15 +88,13 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
       emit('otp.verified', code)
       if (reviewUse && code.provider === null) state.write(reviewUseEntry(reviewUse, now))
-      keepAnswer(code.provider === null ? 'review' : 'verified')
       const { provider, providerMessageId, createdAt } = code
-      return { kind: 'verified', provider, providerMessageId, ageMs: now - createdAt }
+      return kept({ kind: 'verified', provider, providerMessageId, ageMs: now - createdAt })
     }
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
     if (code.attempts + 1 === maxAttempts) emit('otp.locked', code)
     if (failureBudget) admit(state, [failureBudget], now)
-    keepAnswer('mismatch')
-    return { kind: 'mismatch' }
+    return kept({ kind: 'mismatch' })
   }
 }
 

@@ -18,10 +18,10 @@ import {
   type VerifiedCode,
 } from '../request/request-context.ts'
 import { approvedBrand, type Brands } from '../texts/brand.ts'
-import { type ProofStamp, type Proofs, signedProof, stampOf } from './proof.ts'
+import type { ProofPorts, ProofStamp } from './proof.ts'
 import type { OtpStore, Verdict } from './store.ts'
 
-export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
+export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts, ProofPorts {
   readonly brands: Brands
   readonly store: OtpStore
   readonly secrets: Secrets
@@ -30,13 +30,13 @@ export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts {
   readonly destinationOf: DestinationOf
   readonly guard: Guard
   readonly policy: ReadPolicy
-  readonly proofs: Proofs
-  /** PUBLIC_URL, else `otpost`. */
-  readonly proofIssuer: () => string
 }
 
 /** A key is never in progress: its answer is stored with the guess. */
 const keySettings = { windowMs: 10 * minuteMs, longestMs: 0 } as const
+
+/** Until a proof expires. */
+const proofSeconds = 600
 
 const wrongCode = new Failure('mismatch')
 
@@ -45,29 +45,14 @@ interface Verified {
   readonly stamp?: ProofStamp
 }
 
-/** Design D43: other answers are not kept. */
-function keptAnswers(stamp: ProofStamp | undefined) {
-  return {
-    verified: { status: 200, value: stampedAnswer(stamp, false) },
-    review: { status: 200, value: stampedAnswer(stamp, true) },
-    mismatch: { status: 401, value: wrongCode },
-  } as const
-}
-
-function stampedAnswer(stamp: ProofStamp | undefined, review: boolean): Verified {
-  if (!stamp) return {}
-  return { stamp: review ? { ...stamp, review } : stamp }
-}
+/** Design D43: other failures are not kept. */
+const keptMismatch = { status: 401, value: wrongCode } as const
 
 /**
  * Spec 4.3: consumes the code if it is right; throws otherwise.
  * @returns the proof, if the app asked for one
  */
-export async function verifyOtp(
-  ports: VerifyOtpPorts,
-  context: RequestContext,
-  body: Body,
-): Promise<string | undefined> {
+export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body) {
   context.operation = 'verify'
   const app = await authenticate(ports, context, body)
   const policy = await ports.policy()
@@ -86,10 +71,13 @@ export async function verifyCode(
   const answer = new ReadFields(() => readAnswer(ports, context, body, id === undefined ? app : undefined))
   const { stamp } = await idempotently<Verified>(ports, context, body, keySettings, async (key) => {
     let stamp: ProofStamp | undefined
+    // Before the guess, so that a key that cannot be loaded consumes no code.
     const stamped = async () => {
-      stamp = await stampOf(ports.proofs, ports.now())
+      stamp = { iat: Math.floor(ports.now() / 1000), keyId: await ports.proofs.keyId() }
       return undefined
     }
+    const verified = ({ provider }: { readonly provider: string | null }): Verified =>
+      stamp ? { stamp: provider === null ? { ...stamp, review: true } : stamp } : {}
     // The order of the contract, after credentials and brand.
     const gates = [
       // Counted with the answer of the guess.
@@ -105,7 +93,9 @@ export async function verifyCode(
       const now = ports.now()
       const attempt = {
         claims,
-        key: key?.ofGuess(keptAnswers(stamp)),
+        key: key?.ofGuess((verdict) =>
+          verdict.kind === 'mismatch' ? keptMismatch : { status: 200, value: verified(verdict) },
+        ),
         failureBudget: wrongCodes[0],
         subject,
         brandSlug,
@@ -120,12 +110,14 @@ export async function verifyCode(
     const { verdict } = decision
     if (verdict.kind !== 'verified') throw failureOf(verdict)
     noteVerified(ports, context, verdict, answer.value)
-    return stampedAnswer(stamp, verdict.provider === null)
+    return verified(verdict)
   })
   // The guess is durable, now or before a replay.
   if (!stamp) return undefined
+  const { keyId, ...more } = stamp
   const jti = context.replayOf ?? context.requestId
-  return signedProof(ports, stamp, { aud: app, jti, brandId: brandSlug, ...answer.value.recipient })
+  const about = { iss: ports.proofIssuer(), aud: app, jti, brandId: brandSlug, ...answer.value.recipient }
+  return ports.proofs.sign({ ...about, ...more, exp: more.iat + proofSeconds }, keyId)
 }
 
 function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' }>): Failure {

@@ -22,6 +22,7 @@ export const endpoints: readonly Endpoint[] = [
   getCatalog,
   requestIntegration,
   listBrands,
+  getKeySet,
   getHealth,
   getLiveness,
   getReadiness,
@@ -31,7 +32,6 @@ export const endpoints: readonly Endpoint[] = [
 export const operations: readonly EndpointOperation[] = [
   getRoot,
   ...endpoints,
-  getKeySet,
   getMetrics,
   listOutboxMessages,
 ]

@@ -10,19 +10,18 @@ const otp = Type.String({
   description: 'The code that the recipient entered: six digits.',
 })
 
-const withProof = Type.Boolean({
-  description:
-    'True: the answer has a proof of the verification, for another service. It has the full phone number or e-mail address.',
-})
+const description =
+  'True: the answer has a proof of the verification, for another service. It has the full phone number or e-mail address.'
+const proof = optional(Type.Boolean({ description }))
 
 export const otpVerifyRequest = Type.Union(
   [
     Type.Object(
-      { ...credentials, brandId, phone, otp, proof: optional(withProof), ...without('email') },
+      { ...credentials, brandId, phone, otp, proof, ...without('email') },
       { title: 'PhoneOtpVerifyRequest', description: 'A code that was sent by SMS.' },
     ),
     Type.Object(
-      { ...credentials, brandId, email, otp, proof: optional(withProof), ...without('phone') },
+      { ...credentials, brandId, email, otp, proof, ...without('phone') },
       { title: 'EmailOtpVerifyRequest', description: 'A code that was sent by e-mail.' },
     ),
   ],
@@ -32,16 +31,13 @@ export const otpVerifyRequest = Type.Union(
   },
 )
 
-const proof = Type.String({
+const signedProof = Type.String({
   description:
     'Only with proof: true. A JWS (EdDSA with Ed25519) with the claims iss, aud (appId), iat, exp (10 minutes), jti (requestId), brandId, channel and to, and review: true for a review number. GET /.well-known/jwks.json has the public keys.',
 })
 
-export const otpVerified = confirmed(
-  'OtpVerified',
-  { proof: Type.Optional(proof) },
-  'The code was correct and is consumed.',
-)
+const verified = { proof: Type.Optional(signedProof) }
+export const otpVerified = confirmed('OtpVerified', verified, 'The code was correct and is consumed.')
 
 const message = 'OTP verified successfully'
 
