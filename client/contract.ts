@@ -67,6 +67,7 @@ export interface SmsOtpSendRequest {
    * the code by clientIp and deviceId alone. Never take it from the end user.
    */
   readonly trustedUser?: boolean
+  readonly via?: never
   readonly email?: never
 }
 
@@ -120,8 +121,8 @@ export interface EmailOtpSendRequest {
    * the code by clientIp and deviceId alone. Never take it from the end user.
    */
   readonly trustedUser?: boolean
-  readonly phone?: never
   readonly via?: never
+  readonly phone?: never
 }
 
 /** The recipient of a code. SMS requires phone, EMAIL requires email. */

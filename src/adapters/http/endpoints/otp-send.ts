@@ -12,7 +12,7 @@ import {
   success,
 } from '../endpoint.ts'
 import * as fields from '../fields.ts'
-import { confirmed, notBlank, oneOf, optional, orNull } from '../schema.ts'
+import { confirmed, notBlank, oneOf, optional, orNull, without } from '../schema.ts'
 
 const { brandId, credentials, demo, emailChannel, phone, smsChannel, somePhone } = fields
 
@@ -71,7 +71,7 @@ const bySms = {
 }
 
 const byEmail = Type.Object(
-  { ...credentials, brandId, channel: emailChannel, email: fields.email, ...codeText },
+  { ...credentials, brandId, channel: emailChannel, email: fields.email, ...codeText, ...without('via') },
   { title: 'EmailOtpSendRequest', description: 'A code by e-mail. A field phone is ignored.' },
 )
 
@@ -79,10 +79,10 @@ const eitherChannel = 'The recipient of a code. SMS requires phone, EMAIL requir
 
 export const otpSendRequest = Type.Union(
   [
-    Type.Object(bySms, {
-      title: 'SmsOtpSendRequest',
-      description: 'A code to a phone. A field email is ignored.',
-    }),
+    Type.Object(
+      { ...bySms, ...without('via') },
+      { title: 'SmsOtpSendRequest', description: 'A code to a phone. A field email is ignored.' },
+    ),
     byEmail,
   ],
   { title: 'OtpSendRequest', description: eitherChannel },
