@@ -27,19 +27,16 @@ export function certificateEnd(url: URL, timeoutMs: number): Promise<number | un
 export function tlsFindings(tls: TlsConfig | undefined, now: number): Finding[] {
   if (!tls) return []
   const { acme, certFile, port } = tls
-  if (acme && !existsSync(certFile)) {
-    const remedy = 'The server gets one when it starts. If it runs, its log says why it has none.'
+  const remedy = acme
+    ? 'The server gets and renews it. Its log says what is wrong. If a file is damaged, delete both.'
+    : 'Replace both files. The user of the server must be able to read them.'
+  if (acme && !existsSync(certFile))
     return [warn('TLS', `There is no certificate for ${acme.domain} on port ${port} yet.`, remedy)]
-  }
   try {
     const whose = `port ${port} (${certFile}, with its key)`
-    const remedy = acme ? 'The server renews it: its log says why it did not.' : 'Replace both files.'
     return certificateFinding(whose, Date.parse(readPair(tls).validTo), now, { what: 'TLS', remedy })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const remedy = acme
-      ? "Run this command as the server's user. If a file is damaged, delete both: the server gets a new certificate."
-      : 'The server does not start with these files. Correct them, or the settings.'
     return [fail('TLS', `${error.message}.`, remedy)]
   }
 }

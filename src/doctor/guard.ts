@@ -1,6 +1,5 @@
 import { type Config, guardSetting } from '../config/config.ts'
-import { utc } from '../domain/ground/format.ts'
-import { modeInForce } from '../domain/guard/mode.ts'
+import { endWords, modeInForce } from '../domain/guard/mode.ts'
 import { type Finding, found, ok } from '../domain/health/problem.ts'
 import { ignoredGuard } from '../domain/health/protection.ts'
 import { modeProblems } from '../domain/health/pumping-problems.ts'
@@ -13,11 +12,11 @@ export function guardFindings(
 ): readonly Finding[] {
   const isReported = guard.pumping.some(({ recorded }) => recorded > 0)
   const now = Date.now()
-  const { until, next } = modeInForce(guardMode, config.guard, now)
-  const following = until === null ? '' : ` until ${utc(until)}. Then its mode is ${next}`
+  const end = endWords(modeInForce(guardMode, config.guard, now))
   return [
     ...found(
-      guard.mode === 'deny' && ok('guard', `The SMS pumping guard denies${following}.`),
+      guard.mode === 'deny' &&
+        ok('guard', `The SMS pumping guard denies${end && `: its mode is deny${end}`}.`),
       ignoredGuard(guardSetting(config), guardMode, now),
     ),
     ...(isReported ? [] : modeProblems(guard)),

@@ -763,7 +763,9 @@ describe('findings', () => {
     await otpost(['guard', 'mode', 'record'], here.env)
     await otpost(['guard', 'mode', 'deny', '--for', '1h'], here.env)
     expect(await found({ GUARD: 'deny' })).toEqual([
-      expect.stringMatching(/^ok: The SMS pumping guard denies until .* UTC\. Then its mode is record\.$/),
+      expect.stringMatching(
+        /^ok: The SMS pumping guard denies: its mode is deny until .* UTC, then record\.$/,
+      ),
     ])
   })
 

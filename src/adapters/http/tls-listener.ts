@@ -28,8 +28,14 @@ export function tlsListener(config: TlsConfig, { startTls }: Listener, now: Cloc
     return answer ? new Response(answer) : new Response('Use https.\n', { status: 403 })
   }
 
+  /** Empty unless both files can be seen. */
   function marksOfFiles(): string {
-    return [certFile, keyFile].map(markOf).join('')
+    try {
+      const stats = [certFile, keyFile].map((file) => statSync(file))
+      return stats.map(({ ino, mtimeMs, size }) => `${ino} ${mtimeMs} ${size}`).join('')
+    } catch {
+      return ''
+    }
   }
 
   /** Listens with the certificate in the files. Bun cannot change it in place; open connections keep theirs. */
@@ -72,16 +78,6 @@ export function tlsListener(config: TlsConfig, { startTls }: Listener, now: Cloc
       void challengeServer?.stop()
       void server?.stop()
     },
-  }
-}
-
-/** Empty for a file that cannot be seen. */
-function markOf(file: string): string {
-  try {
-    const { ino, mtimeMs, size } = statSync(file)
-    return `${ino} ${mtimeMs} ${size}`
-  } catch {
-    return ''
   }
 }
 

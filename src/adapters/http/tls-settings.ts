@@ -46,8 +46,8 @@ function readPem<Parsed>(name: string, file: string, kind: string, parse: (pem: 
     pem = readFileSync(file, 'utf8')
   } catch (error) {
     const { code = 'error' } = error as NodeJS.ErrnoException
-    const remedy = 'correct the path, or let this user read it'
-    throw new ConfigError([`${name} (${file}) cannot be read (${code}): ${remedy}`])
+    const problem = `cannot be read (${code}): correct the path, or let this user read it`
+    throw new ConfigError([`${name} (${file}) ${problem}`])
   }
   try {
     return { pem, parsed: parse(pem) }

@@ -1,3 +1,4 @@
+import { utc } from '../ground/format.ts'
 import { isFromBeforeStep } from '../ground/ports.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { GuardMode } from './guard.ts'
@@ -36,4 +37,9 @@ export function modeInForce(stored: StoredMode | null, first: GuardMode, now: Ep
   if (temporary === null || temporary.until <= now || isFromBeforeStep(temporary.since, now))
     return { mode, until: null, next: null }
   return { mode: temporary.mode, until: temporary.until, next: mode }
+}
+
+/** Empty for a mode without an end. */
+export function endWords({ until, next }: Omit<ModeInForce, 'mode'>): string {
+  return until === null ? '' : ` until ${utc(until)}, then ${next}`
 }

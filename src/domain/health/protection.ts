@@ -1,8 +1,7 @@
 import type { DestinationRule } from '../delivery/destination.ts'
 import { see } from '../ground/advice.ts'
-import { utc } from '../ground/format.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import { modeInForce, type StoredMode } from '../guard/mode.ts'
+import { endWords, modeInForce, type StoredMode } from '../guard/mode.ts'
 import { anyCountry, type Budget } from '../money/budgets.ts'
 import type { PolicyRows } from '../policy/policy-store.ts'
 import { found, type Problem, warn } from './problem.ts'
@@ -67,13 +66,12 @@ export function ignoredGuard(
   now: number,
 ): Problem | undefined {
   if (set === undefined || stored === null) return undefined
-  const { mode, until, next } = modeInForce(stored, set, now)
+  const inForce = modeInForce(stored, set, now)
   // GUARD has an effect if it is in force, or follows a temporary mode.
-  if (mode === set || next === set) return undefined
-  const following = until === null ? '' : ` until ${utc(until)}, then ${next}`
+  if (inForce.mode === set || inForce.next === set) return undefined
   return warn(
     'GUARD',
-    `GUARD is ${set}, but has no effect: the mode of the SMS pumping guard is ${mode}${following}.`,
+    `GUARD is ${set}, but has no effect: the mode of the SMS pumping guard is ${inForce.mode}${endWords(inForce)}.`,
     'GUARD is the mode at the first start on a database. Change the mode with the command, or correct GUARD.',
     see('guard mode', { mode: set }),
   )

@@ -5,7 +5,7 @@ import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
 import type { CountryCodes } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import { type ModeInForce, modeInForce, type StoredMode } from '../guard/mode.ts'
+import { endWords, type ModeInForce, modeInForce, type StoredMode } from '../guard/mode.ts'
 import {
   effectivePrefixes,
   type GuardStatus,
@@ -80,10 +80,7 @@ export const guardModeSet = action(guardGroup, 'mode', {
     })
     return modeInForce(saveGuardMode, first, now)
   },
-  said: ({ mode, until, next }) =>
-    until === null
-      ? `The mode of the guard is ${mode}.`
-      : `The mode of the guard is ${mode} until ${utc(until)}, then ${next}.`,
+  said: (inForce) => `The mode of the guard is ${inForce.mode}${endWords(inForce)}.`,
 })
 
 function modeEntry({ mode, until }: ModeInForce): string {
