@@ -70,14 +70,11 @@ export async function verifyCode(
   const { slug: brandSlug } = await approvedBrand(ports.brands, context, body, scope)
   const answer = new ReadFields(() => readAnswer(ports, context, body, id === undefined ? app : undefined))
   const { stamp } = await idempotently<Verified>(ports, context, body, keySettings, async (key) => {
-    let stamp: ProofStamp | undefined
     // Before the guess, so that a key that cannot be loaded consumes no code.
-    const stamped = async () => {
-      stamp = { iat: Math.floor(ports.now() / 1000), keyId: await ports.proofs.keyId() }
-      return undefined
-    }
-    const verified = ({ provider }: { readonly provider: string | null }): Verified =>
-      stamp ? { stamp: provider === null ? { ...stamp, review: true } : stamp } : {}
+    const stamp: ProofStamp | undefined =
+      body.proof === true
+        ? { iat: Math.floor(ports.now() / 1000), keyId: await ports.proofs.keyId() }
+        : undefined
     // The order of the contract, after credentials and brand.
     const gates = [
       // Counted with the answer of the guess.
@@ -85,7 +82,6 @@ export async function verifyCode(
       calls(ports.limits, scope),
       answer,
       () => ({ claims: uncounted(answer.value.wrongCodes) }),
-      () => (answer.value.withProof ? stamped() : undefined),
     ]
     const { decision } = await pass(ports, context, gates, (claims) => {
       const { recipient, subject, wrongCodes, otp } = answer.value
@@ -94,7 +90,7 @@ export async function verifyCode(
       const attempt = {
         claims,
         key: key?.ofGuess((verdict) =>
-          verdict.kind === 'mismatch' ? keptMismatch : { status: 200, value: verified(verdict) },
+          verdict.kind === 'mismatch' ? keptMismatch : { status: 200, value: verifiedWith(stamp, verdict) },
         ),
         failureBudget: wrongCodes[0],
         subject,
@@ -110,7 +106,7 @@ export async function verifyCode(
     const { verdict } = decision
     if (verdict.kind !== 'verified') throw failureOf(verdict)
     noteVerified(ports, context, verdict, answer.value)
-    return verified(verdict)
+    return verifiedWith(stamp, verdict)
   })
   // The guess is durable, now or before a replay.
   if (!stamp) return undefined
@@ -118,6 +114,13 @@ export async function verifyCode(
   const jti = context.replayOf ?? context.requestId
   const about = { iss: ports.proofIssuer(), aud: app, jti, brandId: brandSlug, ...answer.value.recipient }
   return ports.proofs.sign({ ...about, ...more, exp: more.iat + proofSeconds }, keyId)
+}
+
+function verifiedWith(
+  stamp: ProofStamp | undefined,
+  { provider }: { readonly provider: string | null },
+): Verified {
+  return stamp ? { stamp: provider === null ? { ...stamp, review: true } : stamp } : {}
 }
 
 function failureOf(verdict: Exclude<Verdict, { readonly kind: 'verified' }>): Failure {
@@ -148,7 +151,6 @@ interface Answer {
   /** Their limit, unless it is turned off. */
   readonly wrongCodes: readonly Claim[]
   readonly otp: string
-  readonly withProof: boolean
 }
 
 function readAnswer(
@@ -175,5 +177,5 @@ function readAnswer(
   noteRecipient(context, recipient)
   const subject = secrets.subjects(recipient.channel, recipient.to)
   const budget = failureBudget(limits, subject)
-  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp, withProof: proof === true }
+  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp }
 }
