@@ -26,6 +26,7 @@ import { serveCommands } from './serve.ts'
 import { settingsCommands } from './settings.ts'
 import { testCommands } from './test-send.ts'
 import { textCommands } from './text.ts'
+import { whatIfCommands } from './whatif.ts'
 
 /** Commands that do not use the settings of the server. */
 const ownSettings: readonly string[] = ['demo', 'sandbox', 'completion', 'help']
@@ -68,6 +69,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   appCommands(program, env)
   destinationCommands(program, env)
   guardCommands(program, env)
+  whatIfCommands(program, env)
   reviewNumberCommands(program, env)
   relayCommands(program, env)
   applyCommands(program, env)

@@ -1,5 +1,5 @@
 import { isRegion } from '../adapters/phone/e164.ts'
-import { messageSettings, smsSpendSettings } from './server-settings.ts'
+import { codeSettings, messageSettings, smsSpendSettings } from './server-settings.ts'
 import type { Env } from './setting-source.ts'
 import { Settings } from './settings.ts'
 
@@ -20,6 +20,7 @@ export function readDestinationConfig(env: Env) {
     },
     smsCountries: readSmsCountries(settings),
     guard: settings.oneOf(smsSpendSettings.GUARD),
+    phonePerHour: settings.integer(codeSettings.PHONE_LIMIT_PER_HOUR),
   })
 }
 

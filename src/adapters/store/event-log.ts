@@ -2,6 +2,7 @@ import { and, desc, eq, inArray, notInArray, sql } from 'drizzle-orm'
 import type { MessageReport, ReportChange } from '../../domain/delivery/delivery-reports.ts'
 import type { NotifyOrder } from '../../domain/ground/notify-job.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
+import type { ReplayReader } from '../../domain/log/replay.ts'
 import type { Counted } from '../../domain/log/stats.ts'
 import type { ReadMessages, RecipientJob } from '../../domain/notify/message-query.ts'
 import { otherFlags } from '../../domain/request/request-context.ts'
@@ -9,11 +10,12 @@ import type { StoreDatabase } from './database.ts'
 import { createEventLogSearch, withReports } from './event-log-search.ts'
 import { type EventLogEntry, firstAttemptOf, traceOf } from './event-rows.ts'
 import type { SearchWindows } from './log-search.ts'
+import { createReplayReader } from './replay.ts'
 import { deliveredMessages, reportedMessages } from './report-search.ts'
 
 export interface EventLogStore extends StoredEventLog, EventLogWriter {}
 
-export interface StoredEventLog extends EventLogReader {
+export interface StoredEventLog extends EventLogReader, ReplayReader {
   readonly messages: ReadMessages
   readonly reportedMessages: ReturnType<typeof reportedMessages>
   readonly deliveredMessages: ReturnType<typeof deliveredMessages>
@@ -45,6 +47,7 @@ export function createEventLogReader(
   return {
     ...createTraceReader(large),
     ...createEventLogSearch(large, windows),
+    ...createReplayReader(large),
     messages: readMessages(database),
     reportedMessages: reportedMessages({ orm, tables: { attempts, requests } }),
     deliveredMessages: deliveredMessages({ orm, tables: { attempts, requests } }),

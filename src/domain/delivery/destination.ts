@@ -115,16 +115,14 @@ export class DestinationRules {
     return this.#find(country, brandSlug)?.action === 'allow'
   }
 
-  /** The rules that may block a number of which only some digits are known: the others are `*`. */
-  mayBlock(masked: string, country: string | null, brandSlug: string | null): DestinationRule[] {
+  /** The decisions that may apply to a number of which only some digits are known: the others are `*`. */
+  mayApply(masked: string, country: string | null, brandSlug: string | null): DestinationDecision[] {
     const isKnown = (digit: string, index: number) => masked[index] === '*' || masked[index] === digit
     const prefixes = [...this.#decisions.keys()].filter(
       (rule) => isPrefix(rule) && [...rule.slice(1)].every(isKnown),
     )
-    const ofCountry = (country && this.#find(country, brandSlug)) || this.#find('*', brandSlug)
-    return [...prefixes.map((rule) => this.#find(rule, brandSlug)), ofCountry].flatMap((decision) =>
-      decision?.action === 'block' ? (decision.rule ?? []) : [],
-    )
+    const ofCountry = (country && this.#find(country, brandSlug)) || this.#find('*', brandSlug) || unmatched
+    return [...prefixes.flatMap((rule) => this.#find(rule, brandSlug) ?? []), ofCountry]
   }
 
   #find(rule: string, brandSlug: string | null): DestinationDecision | undefined {
@@ -216,11 +214,14 @@ export function blockersOf<Rule extends DestinationRule>(
 ): readonly Rule[] {
   const [, field = ''] = /^`([^`]*)`/.exec(message) ?? []
   const masked = recipient ?? '*'.repeat(15)
-  const blockers = new DestinationRules(rules).mayBlock(masked, country, brand).filter((rule) => {
-    const decision = { action: 'block', rule, reason: 'rule' } as const
-    return destinationProblem(field, { country, kind: 'ordinary' }, decision) === message
-  })
-  return rules.filter((rule) => blockers.includes(rule))
+  const blockers = new DestinationRules(rules)
+    .mayApply(masked, country, brand)
+    .filter(
+      (decision) =>
+        decision.action === 'block' &&
+        destinationProblem(field, { country, kind: 'ordinary' }, decision) === message,
+    )
+  return rules.filter((each) => blockers.some(({ rule }) => rule === each))
 }
 
 /** With its article, such as `a premium-rate number`. */

@@ -733,7 +733,7 @@ function isSuspicious({ isQuiet }: CountryStanding, pair: Pair | undefined): boo
 }
 
 /** Whether a full bucket of this name is that of a country or of several. */
-function isOfCountries(name: GuardReason | BucketKind): boolean {
+export function isOfCountries(name: GuardReason | BucketKind): boolean {
   return bucketsOfCountries.has(name)
 }
 

@@ -284,9 +284,13 @@ export function sendLimits(
     sends(
       rateLimit('phone-minute', subject, 'minute', phonePerMinute, minuteMs, 'per minute for this phone'),
     ),
-    sends(rateLimit('recipient-hour', subject, 'hour', phonePerHour, hourMs, 'per hour for this phone')),
+    phoneHour(subject, phonePerHour),
     ...checked,
   ]
+}
+
+export function phoneHour(subject: Subject, max: number): Gate {
+  return sends(rateLimit('recipient-hour', subject, 'hour', max, hourMs, 'per hour for this phone'))
 }
 
 const leaseMarginMs = 2000

@@ -1,11 +1,12 @@
 import { countryRules, type Numbers } from '../delivery/destination.ts'
 import { advice, see } from '../ground/advice.ts'
+import type { AuditRecord } from '../ground/audit.ts'
 import { counted, utc } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs } from '../ground/time.ts'
 import type { CountryCodes } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
-import { endWords, type ModeInForce, modeInForce, type StoredMode } from '../guard/mode.ts'
+import { endWords, type ModeInForce, modeInForce, modeWords, type StoredMode } from '../guard/mode.ts'
 import {
   effectivePrefixes,
   type GuardStatus,
@@ -86,6 +87,35 @@ export const guardModeSet = action(guardGroup, 'mode', {
 function modeEntry({ mode, until }: ModeInForce): string {
   return until === null ? mode : `${mode} until ${utc(until)}`
 }
+
+/**
+ * Which mode was in force when, oldest first.
+ * @param records of `guard.mode`, oldest first
+ * @param current after them
+ */
+export function modeChanges(
+  records: readonly Pick<AuditRecord, 'at' | 'details'>[],
+  current: GuardMode,
+): readonly { readonly at: EpochMs; readonly mode: GuardMode }[] {
+  const changes: { at: EpochMs; mode: GuardMode }[] = []
+  let lasting = current
+  for (const { at, details } of records) {
+    const [before, after] = (details.mode ?? '').split(' → ').map((entry) => entry.split(' until '))
+    const [was, wasUntil] = [modeIn(before?.[0]), before?.[1]]
+    const [mode, until] = [modeIn(after?.[0]), after?.[1]]
+    if (!was || !mode) continue
+    if (changes.length === 0) changes.push({ at: Number.NEGATIVE_INFINITY, mode: was })
+    while ((changes.at(-1)?.at ?? at) > at) changes.pop()
+    if (!wasUntil) lasting = was
+    changes.push({ at, mode })
+    if (until) changes.push({ at: Date.parse(until), mode: lasting })
+    else lasting = mode
+  }
+  return changes
+}
+
+const modeIn = (text: string | undefined): GuardMode | undefined =>
+  Object.keys(modeWords).find((mode): mode is GuardMode => mode === text)
 
 const prefixField = field(prefixDigits, {
   label: 'Prefix',

@@ -76,7 +76,7 @@ export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed', 'rev
 
 const flags: readonly string[] = [...otherFlags, ...surgeFlags, ...guardReasons]
 
-function isOfGuard(flag: Flag): flag is GuardReason {
+export function isOfGuard(flag: Flag): flag is GuardReason {
   return guardReasons.some((reason) => reason === flag)
 }
 

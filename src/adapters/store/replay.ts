@@ -1,0 +1,72 @@
+import { and, eq, gt, gte, inArray, isNotNull, lt, or, sql } from 'drizzle-orm'
+import { dayMs } from '../../domain/ground/time.ts'
+import type { ReplayReader } from '../../domain/log/replay.ts'
+import { mayBeSent } from '../../domain/request/request-context.ts'
+import type { StoreDatabase, Tables } from './database.ts'
+import { firstAttemptOf, traceOf } from './event-rows.ts'
+import { firstIdOf } from './request-ids.ts'
+
+export function createReplayReader({ orm, tables }: Pick<StoreDatabase, 'orm' | 'tables'>): ReplayReader {
+  const { requests, attempts, stats } = tables
+
+  async function segmentsOf(table: Tables['requests' | 'attempts'], at: number, until: number) {
+    const { requestId, app, brand, provider, country, outcome, channel, segments } = table
+    const isSent = and(eq(channel, 'SMS'), inArray(sql`${outcome}`, ['accepted', 'unknown']))
+    const rows = await orm
+      .select({ app, brand, provider, country, segments: sql<number>`CAST(sum(${segments}) AS bigint)` })
+      .from(table)
+      .where(and(gte(requestId, firstIdOf(at)), lt(requestId, firstIdOf(until)), isSent))
+      .groupBy(app, brand, provider, country)
+    return rows.map((row) => ({
+      ...row,
+      at,
+      brand: row.brand ?? '',
+      provider: row.provider ?? '',
+      segments: Number(row.segments),
+    }))
+  }
+
+  return {
+    codes: async (after, until, limit) => {
+      const { requestId, operation, outcome, status } = requests
+      const isSent = and(inArray(operation, ['send', 'resend']), isNotNull(outcome))
+      const isCode = or(isSent, and(eq(operation, 'verify'), eq(status, 200)))
+      const first = typeof after === 'string' ? gt(requestId, after) : gte(requestId, firstIdOf(after))
+      const rows = await orm
+        .select()
+        .from(requests)
+        .where(and(first, lt(requestId, firstIdOf(until)), isCode))
+        .orderBy(requestId)
+        .limit(limit)
+      const ids = rows.flatMap((row) => (row.operation === 'verify' ? [] : row.requestId))
+      const further = await orm.select().from(attempts).where(inArray(attempts.requestId, ids))
+      const furtherOf = Map.groupBy(further, (row) => row.requestId)
+      return rows.map((row) => ({
+        ...traceOf(row),
+        sends: [firstAttemptOf(row) ?? [], furtherOf.get(row.requestId) ?? []]
+          .flat()
+          .filter(mayBeSent)
+          .map(({ provider, segments }) => ({ provider, segments: segments ?? 0 })),
+      }))
+    },
+    smsSegments: async (from, until) => {
+      const found = []
+      for (let day = from; day < until; day += dayMs)
+        for (const table of [requests, attempts]) found.push(...(await segmentsOf(table, day, day + dayMs)))
+      return found
+    },
+    verifiedDays: async (from, until) =>
+      orm
+        .select({ at: stats.at, country: stats.detail, count: sql<number>`CAST(sum(${stats.count}) AS bigint)` })
+        .from(stats)
+        .where(
+          and(
+            eq(stats.stepMs, dayMs),
+            gte(stats.at, from),
+            lt(stats.at, until),
+            eq(stats.kind, 'sms-verified'),
+          ),
+        )
+        .groupBy(stats.at, stats.detail),
+  }
+}

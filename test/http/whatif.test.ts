@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { exampleOf } from '../../src/adapters/phone/example.ts'
+import { readDestinationConfig } from '../../src/config/destinations.ts'
+import { PriceList } from '../../src/domain/money/prices.ts'
+import { type WhatIfSettings, whatIf, whatIfRow } from '../../src/domain/operator/whatif.ts'
+import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { operate } from '../support/operator.ts'
+import { policyOf } from '../support/policy.ts'
+
+// Design D58: what other settings would have done with an event log whose truth is known.
+
+const apps: TestApp[] = []
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()))
+})
+
+async function start(env: Readonly<Record<string, string>> = {}) {
+  const settings = { SMS_COOLDOWN_SECONDS: '1', PHONE_LIMIT_PER_MINUTE: '1000', ...env }
+  const app = await createTestApp(settings)
+  apps.push(app)
+  const startedAt = app.clock.now
+  return {
+    app,
+    async send(phone: string, isVerified = false): Promise<number> {
+      app.advance(30)
+      const { status } = await app.post('/otp/send', { phone })
+      if (!isVerified || status !== 200) return status
+      app.advance(5)
+      const otp = codeIn((await app.outbox(phone)).at(-1)?.text)
+      return (await app.post('/otp/verify', { phone, otp })).status
+    },
+    async whatIf(given: WhatIfSettings = {}, since = startedAt) {
+      // The event log gets a request in the turn after the answer.
+      await new Promise((resolve) => setImmediate(resolve))
+      const server = { ...readDestinationConfig(settings), currency: 'units' }
+      return whatIf({ ...app.app.context, exampleOf }, server, given, { since })
+    },
+  }
+}
+
+const numbers = {
+  GB: (at: number) => `447400${String(100000 + at * 10007)}`,
+  IN: (at: number) => `9198${String(10000000 + at * 10007)}`,
+  LV: (at: number) => `3712${String(1000000 + at * 10007)}`,
+}
+
+describe('countries', () => {
+  test('deny the codes to others, with who verified them, and their cost by country and app', async () => {
+    const { send, whatIf } = await start()
+    for (let at = 0; at < 4; at++) expect(await send(numbers.GB(at), at < 3)).toBe(200)
+    for (let at = 0; at < 3; at++) expect(await send(numbers.LV(at), at === 0)).toBe(200)
+    const found = await whatIf({ countries: ['GB', 'IN'] })
+    const saved = { amount: 6, currency: 'units' }
+    const none = { amount: 0, currency: 'units' }
+    expect(whatIfRow(found)).toEqual({
+      requests: 7,
+      denied: 3,
+      deniedVerified: 1,
+      saved,
+      byCountry: [
+        { country: 'LV', requests: 3, denied: 3, deniedVerified: 1, saved },
+        { country: 'GB', requests: 4, denied: 0, deniedVerified: 0, saved: none },
+      ],
+      byApp: [{ app: 'shop', requests: 7, denied: 3, deniedVerified: 1, saved }],
+    })
+    expect(found.byDay).toMatchObject([{ at: Date.UTC(2026, 0, 1), requests: 7, denied: 3 }])
+  })
+
+  test('leave the stored rules in force, and deny no number that a rule for a prefix may allow', async () => {
+    const { app, send, whatIf } = await start()
+    await send(numbers.LV(0))
+    await send(numbers.IN(0))
+    await policyOf(app).rule('IN', 'allow')
+    await policyOf(app).rule('+3712', 'allow')
+    const found = await whatIf({ countries: ['GB'] })
+    expect(whatIfRow(found)).toMatchObject({ requests: 2, denied: 0 })
+    expect(found.unknown.join()).toContain('A rule for a prefix may apply to 1 number.')
+  })
+})
+
+describe('codes per phone and hour', () => {
+  test.each([1, 2, 3, 5])('%d: as many as a server with this limit denies', async (phoneHour) => {
+    const calls = Array.from({ length: 60 }, (_, at) => numbers.GB((at * at) % 7))
+    const logged = await start({ PHONE_LIMIT_PER_HOUR: '1000' })
+    const limited = await start({ PHONE_LIMIT_PER_HOUR: String(phoneHour) })
+    let denied = 0
+    for (const phone of calls) {
+      for (const { app } of [logged, limited]) app.advance(60)
+      expect(await logged.send(phone)).toBe(200)
+      if ((await limited.send(phone)) === 429) denied++
+    }
+    expect((await logged.whatIf({ phoneHour })).total).toMatchObject({ requests: 60, denied })
+    expect((await limited.whatIf()).total).toMatchObject({ requests: 60 - denied, denied: 0 })
+  })
+})
+
+describe('a price file', () => {
+  test('has the cost and the currency, per segment, and the price of a provider first', async () => {
+    const { send, whatIf } = await start()
+    await send(numbers.LV(0))
+    await send(numbers.LV(1))
+    const row = (prefix: string, price: number, provider: string | null = null) => ({
+      prefix,
+      provider,
+      priceMicros: price * 1e6,
+      currency: 'INR',
+    })
+    const prices = new PriceList([row('371', 3), row('3712', 0.5, 'outbox'), row('44', 9)])
+    const found = await whatIf({ countries: ['GB'], prices })
+    expect(whatIfRow(found).saved).toEqual({ amount: 1, currency: 'INR' })
+  })
+})
+
+describe('budgets of now', () => {
+  test('deny what a server with them denies', async () => {
+    const logged = await start()
+    const limited = await start()
+    await policyOf(limited.app).budget('country:*', '6')
+    let denied = 0
+    for (let at = 0; at < 8; at++) {
+      await logged.send(numbers.LV(at))
+      if ((await limited.send(numbers.LV(at))) === 429) denied++
+    }
+    await policyOf(logged.app).budget('country:*', '6')
+    expect((await logged.whatIf()).total).toMatchObject({ requests: 8, denied, savedMicros: denied * 2e6 })
+    expect(denied).toBe(5)
+    expect((await limited.whatIf()).total).toMatchObject({ requests: 3, denied: 0 })
+  })
+})
+
+describe('the guard', () => {
+  /** Users at home, and an attack on numbers of one prefix and on many of another country. */
+  async function attack({ send }: Awaited<ReturnType<typeof start>>): Promise<number> {
+    let denied = 0
+    for (let at = 0; at < 40; at++) {
+      const phones = [numbers.GB(at), `3716700${1000 + at}`, numbers.LV(at)]
+      for (const [kind, phone] of phones.entries()) {
+        const status = await send(phone, kind === 0 && at % 4 > 0)
+        if (status === 429) denied++
+      }
+    }
+    return denied
+  }
+
+  test('denies the codes that it recorded, as a server that denies', async () => {
+    const record = await start({ GUARD: 'record' })
+    const deny = await start({ GUARD: 'deny' })
+    await operate(record.app, 'guard mode', { mode: 'record' })
+    expect(await attack(record)).toBe(0)
+    const denied = await attack(deny)
+    const found = await record.whatIf({ guard: 'deny' })
+    expect(found.total).toMatchObject({ requests: 120, denied })
+    expect(denied).toBeGreaterThan(50)
+    expect(found.byCountry).toMatchObject([{ name: 'LV', denied }, { name: 'GB', denied: 0 }])
+    expect((await record.whatIf()).total.denied).toBe(0)
+    expect((await deny.whatIf()).total).toMatchObject({ requests: 120 - denied, denied: 0 })
+    expect((await deny.whatIf({ guard: 'deny' })).total.denied).toBe(0)
+  })
+
+  test('that was off denies by country and number alone', async () => {
+    const off = await start({ GUARD: 'off' })
+    const deny = await start({ GUARD: 'deny' })
+    await attack(off)
+    const truth = await attack(deny)
+    const { total, unknown } = await off.whatIf({ guard: 'deny' })
+    expect(unknown.join()).toContain('The guard was off for 120 codes.')
+    expect(total.denied).toBeGreaterThan(0.9 * truth)
+    expect(total.denied).toBeLessThanOrEqual(truth + 5)
+  })
+
+  test('counts a verified code of those it would have denied', async () => {
+    const { send, whatIf } = await start({ GUARD: 'record' })
+    for (let at = 0; at < 6; at++) await send(`3716700${1000 + at}`, at === 5)
+    expect((await whatIf({ guard: 'deny' })).total).toMatchObject({ denied: 3, deniedVerified: 1 })
+  })
+})
+
+test('an empty event log', async () => {
+  const { whatIf } = await start()
+  expect(whatIfRow(await whatIf({ guard: 'deny' }))).toEqual({
+    requests: 0,
+    denied: 0,
+    deniedVerified: 0,
+    saved: { amount: 0, currency: 'units' },
+    byCountry: [],
+    byApp: [],
+  })
+})
