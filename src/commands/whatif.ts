@@ -49,7 +49,9 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
   ])
   const countries = given.countries?.map((code) => code.toUpperCase())
   if (countries && (countries.length === 0 || !countries.every(isRegion)))
-    throw new InvalidInput('--countries must be country codes of two letters, separated by commas, such as IN,GB.')
+    throw new InvalidInput(
+      '--countries must be country codes of two letters, separated by commas, such as IN,GB.',
+    )
   const priced = prices === undefined ? undefined : await pricesIn(env, prices)
   yieldToServers()
   await withContext(env, async (context) => {
@@ -67,7 +69,7 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
     }
     for (const line of whatIfWords(found)) print(line)
     if (found.total.requests === 0) return
-    for (const { rows, listing } of whatIfTables(found)) {
+    for (const { rows, listing } of Object.values(whatIfTables(found))) {
       print('')
       printListing(undefined, rows, listing)
     }

@@ -151,7 +151,10 @@ describe('the guard', () => {
     const found = await record.whatIf({ guard: 'deny' })
     expect(found.total).toMatchObject({ requests: 120, denied })
     expect(denied).toBeGreaterThan(50)
-    expect(found.byCountry).toMatchObject([{ name: 'LV', denied }, { name: 'GB', denied: 0 }])
+    expect(found.byCountry).toMatchObject([
+      { name: 'LV', denied },
+      { name: 'GB', denied: 0 },
+    ])
     expect((await record.whatIf()).total.denied).toBe(0)
     expect((await deny.whatIf()).total).toMatchObject({ requests: 120 - denied, denied: 0 })
     expect((await deny.whatIf({ guard: 'deny' })).total.denied).toBe(0)

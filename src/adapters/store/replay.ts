@@ -1,5 +1,5 @@
 import { and, eq, gt, gte, inArray, isNotNull, lt, or, sql } from 'drizzle-orm'
-import { dayMs } from '../../domain/ground/time.ts'
+import { dayMs, hourMs } from '../../domain/ground/time.ts'
 import type { ReplayReader } from '../../domain/log/replay.ts'
 import { mayBeSent } from '../../domain/request/request-context.ts'
 import type { StoreDatabase, Tables } from './database.ts'
@@ -9,21 +9,18 @@ import { firstIdOf } from './request-ids.ts'
 export function createReplayReader({ orm, tables }: Pick<StoreDatabase, 'orm' | 'tables'>): ReplayReader {
   const { requests, attempts, stats } = tables
 
-  async function segmentsOf(table: Tables['requests' | 'attempts'], at: number, until: number) {
-    const { requestId, app, brand, provider, country, outcome, channel, segments } = table
+  async function segmentsOf(table: Tables['requests' | 'attempts'], at: number) {
+    const { requestId, app, country, outcome, channel, segments } = table
+    const brand = sql<string>`coalesce(${table.brand}, '')`
+    const provider = sql<string>`coalesce(${table.provider}, '')`
+    const isOfDay = and(gte(requestId, firstIdOf(at)), lt(requestId, firstIdOf(at + dayMs)))
     const isSent = and(eq(channel, 'SMS'), inArray(sql`${outcome}`, ['accepted', 'unknown']))
     const rows = await orm
       .select({ app, brand, provider, country, segments: sql<number>`CAST(sum(${segments}) AS bigint)` })
       .from(table)
-      .where(and(gte(requestId, firstIdOf(at)), lt(requestId, firstIdOf(until)), isSent))
+      .where(and(isOfDay, isSent))
       .groupBy(app, brand, provider, country)
-    return rows.map((row) => ({
-      ...row,
-      at,
-      brand: row.brand ?? '',
-      provider: row.provider ?? '',
-      segments: Number(row.segments),
-    }))
+    return rows.map((row) => ({ ...row, at, segments: Number(row.segments) }))
   }
 
   return {
@@ -52,21 +49,16 @@ export function createReplayReader({ orm, tables }: Pick<StoreDatabase, 'orm' | 
     smsSegments: async (from, until) => {
       const found = []
       for (let day = from; day < until; day += dayMs)
-        for (const table of [requests, attempts]) found.push(...(await segmentsOf(table, day, day + dayMs)))
+        for (const table of [requests, attempts]) found.push(...(await segmentsOf(table, day)))
       return found
     },
-    verifiedDays: async (from, until) =>
-      orm
-        .select({ at: stats.at, country: stats.detail, count: sql<number>`CAST(sum(${stats.count}) AS bigint)` })
+    verifiedHours: async (from, until) => {
+      const { at, stepMs, kind, detail, count } = stats
+      return orm
+        .select({ at, country: detail, count: sql<number>`CAST(sum(${count}) AS bigint)` })
         .from(stats)
-        .where(
-          and(
-            eq(stats.stepMs, dayMs),
-            gte(stats.at, from),
-            lt(stats.at, until),
-            eq(stats.kind, 'sms-verified'),
-          ),
-        )
-        .groupBy(stats.at, stats.detail),
+        .where(and(eq(stepMs, hourMs), gte(at, from), lt(at, until), eq(kind, 'sms-verified')))
+        .groupBy(at, detail)
+    },
   }
 }

@@ -1,38 +1,37 @@
 import type { DestinationRules } from '../delivery/destination.ts'
 import { dayMs, type EpochMs, hourMs, minuteMs, periodOf } from '../ground/time.ts'
 import { Guard, type GuardMode, isOfCountries } from '../guard/guard.ts'
-import type { GuardStore } from '../guard/store.ts'
 import { type CountryHistory, unknownCountry, VerifiedHistory } from '../guard/thresholds.ts'
 import { type Claim, decide, type LimitCount, phoneHour, type StoredClaim } from '../limits/limits.ts'
 import { anyCountry, type Budget, budgetClaim, inCountry, includes } from '../money/budgets.ts'
 import type { Spend } from '../money/spending.ts'
-import type { LimitName } from '../request/limit-names.ts'
 import { isOfGuard } from '../request/request-context.ts'
 import type { RequestTrace } from '../request/request-trace.ts'
 
-/** A code that was sent, with the segments of each attempt that may have been sent; or one that was verified, without. */
+/** A code that was sent, with each attempt that may have been sent; or one that was verified, without. */
 export interface LoggedCode extends RequestTrace {
   readonly sends: readonly { readonly provider: string; readonly segments: number }[]
 }
 
-/** Verified codes of a country in a day that begins at `at`. */
-export interface VerifiedDay {
+/** In the hour that begins at `at`. */
+interface VerifiedHour {
   readonly at: EpochMs
   readonly country: string
   readonly count: number
 }
 
+interface SentSegments extends Omit<Spend, 'currency'> {
+  /** The start of the day in UTC. */
+  readonly at: EpochMs
+  readonly segments: number
+}
+
 export interface ReplayReader {
   /** Codes by SMS and e-mail, oldest first. @param after a request ID, or an instant */
   codes(after: string | EpochMs, until: EpochMs, limit: number): Promise<readonly LoggedCode[]>
-  /** Of SMS that may have been sent, by day. */
+  /** Of all SMS that may have been sent. */
   smsSegments(from: EpochMs, until: EpochMs): Promise<readonly SentSegments[]>
-  verifiedDays(from: EpochMs, until: EpochMs): Promise<readonly VerifiedDay[]>
-}
-
-export interface SentSegments extends Omit<Spend, 'currency'> {
-  readonly at: EpochMs
-  readonly segments: number
+  verifiedHours(from: EpochMs, until: EpochMs): Promise<readonly VerifiedHour[]>
 }
 
 export interface ReplaySettings {
@@ -54,8 +53,6 @@ export interface ReplaySum {
   savedMicros: number
 }
 
-export type DenialReason = 'destination' | 'guard' | LimitName
-
 const historyDays = 14
 
 /** Buckets, windows and budgets are then as they were at `since`. */
@@ -63,7 +60,7 @@ export function replayStart(since: EpochMs): EpochMs {
   return periodOf('day', since - dayMs).start
 }
 
-/** Of the days that `Replay` needs. */
+/** Of the verified codes that `Replay` needs. */
 export function historyStart(since: EpochMs): EpochMs {
   return replayStart(since) - historyDays * dayMs
 }
@@ -75,14 +72,15 @@ export class Replay {
   readonly byCountry = new Map<string | null, ReplaySum>()
   readonly byApp = new Map<string, ReplaySum>()
   readonly byDay = new Map<EpochMs, ReplaySum>()
-  readonly byReason = new Map<DenialReason, number>()
   /** Codes of a time in which the guard was off, so that the log has no verdict on them. */
   unjudged = 0
   /** Codes to numbers that may have a prefix with another rule than their country. */
   undecided = 0
   private now: EpochMs
-  private readonly history: ReplayedHistory
   private readonly guard: Guard
+  /** By country, then by hour. */
+  private readonly verified = new Map<string, Map<EpochMs, number>>()
+  private history: VerifiedHistory
   private readonly windows = new Map<string, LimitCount>()
   /** By recipient and brand. */
   private readonly codes = new Map<
@@ -94,13 +92,24 @@ export class Replay {
   constructor(
     private readonly settings: ReplaySettings,
     private readonly since: EpochMs,
-    days: readonly VerifiedDay[],
+    /** Before `replayStart`. */
+    hours: readonly VerifiedHour[],
   ) {
     this.now = replayStart(since)
-    const now = () => this.now
+    for (const { at, country, count } of hours) this.hoursOf(country).set(at, count)
+    this.history = new VerifiedHistory([], this.now)
+    // Nothing is shared with other processes.
+    const none = async () => {}
+    const store = {
+      saveBuckets: none,
+      saveBlocks: none,
+      bucketsSince: async () => [],
+      prefixes: async () => [],
+      isVerified: async () => false,
+      verifiedHistory: async () => this.readHistory(),
+    }
     const log = { info() {}, warn() {}, error() {} }
-    this.history = new ReplayedHistory(days, now)
-    this.guard = new Guard({ store: this.history, now, log, mode: () => 'deny', node: 'replay' })
+    this.guard = new Guard({ store, now: () => this.now, log, mode: () => 'deny', node: 'replay' })
   }
 
   async take(code: LoggedCode): Promise<void> {
@@ -117,21 +126,20 @@ export class Replay {
     const sent = this.codes.get(key)
     this.codes.delete(key)
     if (code.operation === 'verify') {
-      if (!sent?.isDenied) this.verified(code)
+      if (!sent?.isDenied) this.verify(code)
       else for (const sum of sent.sums) sum.deniedVerified++
       return
     }
-    const reason = this.denialOf(code)
+    const isDenied = this.denies(code)
     const sums = code.at < this.since ? [] : this.sumsOf(code)
     for (const sum of sums) {
       sum.requests++
-      if (!reason) continue
+      if (!isDenied) continue
       sum.denied++
       sum.savedMicros += this.settings.costOf(code)
     }
-    if (reason && sums.length > 0) this.byReason.set(reason, (this.byReason.get(reason) ?? 0) + 1)
     // No code lives longer than an hour.
-    this.codes.set(key, { expiresAt: this.now + hourMs, sums, isDenied: reason !== undefined })
+    this.codes.set(key, { expiresAt: this.now + hourMs, sums, isDenied })
   }
 
   private sumsOf({ at, country, app }: LoggedCode): readonly ReplaySum[] {
@@ -143,15 +151,17 @@ export class Replay {
     ]
   }
 
-  private verified({ recipientHash: recipient, channel, country }: LoggedCode): void {
+  private verify({ recipientHash: recipient, channel, country }: LoggedCode): void {
     if (this.settings.guard !== 'deny' || recipient === null) return
     const phone = channel === 'SMS' ? { to: numberOf(recipient), country } : null
-    if (this.guard.verified({ recipient, phone }) && phone) this.history.add(country ?? unknownCountry)
+    const hours = this.hoursOf(country ?? unknownCountry)
+    const hour = hourOf(this.now)
+    if (this.guard.verified({ recipient, phone }) && phone) hours.set(hour, (hours.get(hour) ?? 0) + 1)
     this.known.add(recipient)
   }
 
   /** A denied code counts nowhere. */
-  private denialOf(code: LoggedCode): DenialReason | undefined {
+  private denies(code: LoggedCode): boolean {
     const claims = code.channel === 'SMS' ? [...this.hourClaims(code), ...this.budgetClaims(code)] : []
     const open = (claim: StoredClaim) => {
       const window = this.windows.get(windowKey(claim))
@@ -159,12 +169,11 @@ export class Replay {
     }
     const { decision, changes } = decide(claims, open, this.now)
     const limit = decision.allowed ? undefined : claims[decision.refusedBy]?.limit
-    if (limit === 'recipient-hour') return limit
-    if (this.isBlocked(code)) return 'destination'
+    if (limit === 'recipient-hour' || this.isBlocked(code)) return true
     const isSent = !limit && code.sends.length > 0
-    if (this.settings.guard === 'deny' && this.isGuarded(code, isSent)) return 'guard'
+    if (this.settings.guard === 'deny' && this.isGuarded(code, isSent)) return true
     if (isSent) for (const change of changes) this.windows.set(windowKey(change), change)
-    return limit ?? undefined
+    return limit !== undefined
   }
 
   private hourClaims({ recipientHash, limits, sends }: LoggedCode): readonly Claim[] {
@@ -172,7 +181,8 @@ export class Replay {
     // Some codes do not have the limit.
     if (recipientHash === null || !recorded) return []
     // The window was opened a moment after the request began.
-    if (recorded.used === 1 && recorded.endsAt !== null) this.now = Math.max(this.now, recorded.endsAt - hourMs)
+    if (recorded.used === 1 && recorded.endsAt !== null)
+      this.now = Math.max(this.now, recorded.endsAt - hourMs)
     // Each further attempt counts, and none is refused.
     const further = Math.max(0, sends.length - 1)
     const { claims = [] } = phoneHour([recipientHash], this.settings.phonePerHour)
@@ -206,9 +216,11 @@ export class Replay {
     const phone = code.channel === 'SMS' ? { to: numberOf(recipient), country, isAllowedCountry } : null
     const mode = this.settings.modeAt(at)
     const found = flags.find(isOfGuard)
-    // The guard of that time knew prefixes, IP addresses and devices.
-    if (found && mode === 'record')
-      if (!phone || !isOfCountries(found) || this.history.denies(country, isAllowedCountry)) return true
+    // The guard of that time knew prefixes, IP addresses and devices. The buckets of a home country deny nothing.
+    if (found && mode === 'record') {
+      const standing = this.history.of(country ?? unknownCountry, isAllowedCountry, this.now)
+      if (!phone || !isOfCountries(found) || standing.isDenied) return true
+    }
     const pass = this.guard.enter({ recipient, phone, ip: null, device: null, isTrustedUser: false })
     if (mode === 'off') {
       if (at >= this.since) this.unjudged++
@@ -219,70 +231,39 @@ export class Replay {
     if (!isSent) pass.undo()
     return false
   }
-}
 
-/** The verified codes of each time. */
-class ReplayedHistory implements GuardStore {
-  private readonly days = new Map<string, Map<EpochMs, number>>()
-  /** Of the codes that are verified in the replay. */
-  private readonly times = new Map<string, EpochMs[]>()
-  private read: VerifiedHistory
-
-  constructor(
-    days: readonly VerifiedDay[],
-    private readonly now: () => EpochMs,
-  ) {
-    for (const { at, country, count } of days)
-      this.days.getOrInsertComputed(country, () => new Map()).set(at, count)
-    this.read = new VerifiedHistory([], now())
+  private hoursOf(country: string): Map<EpochMs, number> {
+    return this.verified.getOrInsertComputed(country, () => new Map())
   }
 
-  add(country: string): void {
-    this.times.getOrInsertComputed(country, () => []).push(this.now())
-  }
-
-  /** Whether the buckets of the country deny, which those of a home country do not. */
-  denies(country: string | null, isAllowed: boolean): boolean {
-    return this.read.of(country ?? unknownCountry, isAllowed, this.now()).isDenied
-  }
-
-  async verifiedHistory(): Promise<readonly CountryHistory[]> {
-    const now = this.now()
+  private readHistory(): readonly CountryHistory[] {
+    const { now } = this
     const { start: today } = periodOf('day', now)
-    const history = Array.from(new Set([...this.days.keys(), ...this.times.keys()]), (country) => {
-      const [days, times = []] = [this.days.get(country), this.times.get(country)]
-      const before = Array.from({ length: historyDays }, (_, day) => days?.get(today - (day + 1) * dayMs) ?? 0)
-      const since = (at: EpochMs) => countSince(times, at)
-      const inFortnight = before.reduce((sum, count) => sum + count, since(today))
+    const hour = hourOf(now)
+    const history = Array.from(this.verified, ([country, hours]) => {
+      const days = Array.from({ length: historyDays }, (_, day) => sumOf(hours, today - day * dayMs, dayMs))
+      const partly = (hours.get(hour - hourMs) ?? 0) * (1 - (now - hour) / hourMs)
       return {
         country,
-        bestDay: Math.max(...before),
-        inFortnight,
-        inDay: since(now - dayMs),
-        inHour: since(now - hourMs),
+        bestDay: Math.max(...days),
+        inFortnight: days.reduce((sum, day) => sum + day, sumOf(hours, hour + hourMs, hour + hourMs - today)),
+        inDay: sumOf(hours, hour + hourMs, dayMs),
+        inHour: sumOf(hours, hour + hourMs, hourMs) + partly,
       }
     })
-    this.read = new VerifiedHistory(history, now)
+    this.history = new VerifiedHistory(history, now)
     return history
   }
-
-  // Nothing is shared with other processes.
-  async saveBuckets(): Promise<void> {}
-  async saveBlocks(): Promise<void> {}
-  bucketsSince = async () => []
-  prefixes = async () => []
-  isVerified = async () => false
 }
 
-/** @param times ascending */
-function countSince(times: readonly EpochMs[], at: EpochMs): number {
-  let [low, high] = [0, times.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((times[middle] ?? 0) < at) low = middle + 1
-    else high = middle
-  }
-  return times.length - low
+function sumOf(hours: ReadonlyMap<EpochMs, number>, until: EpochMs, ms: number): number {
+  let sum = 0
+  for (let hour = until - ms; hour < until; hour += hourMs) sum += hours.get(hour) ?? 0
+  return sum
+}
+
+function hourOf(at: EpochMs): EpochMs {
+  return at - (at % hourMs)
 }
 
 /** In place of the number, which the log does not have: each is alone in its prefix. */

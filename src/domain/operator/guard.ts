@@ -88,34 +88,18 @@ function modeEntry({ mode, until }: ModeInForce): string {
   return until === null ? mode : `${mode} until ${utc(until)}`
 }
 
-/**
- * Which mode was in force when, oldest first.
- * @param records of `guard.mode`, oldest first
- * @param current after them
- */
-export function modeChanges(
-  records: readonly Pick<AuditRecord, 'at' | 'details'>[],
+/** @param changes records of `guard.mode`, oldest first @param current after them */
+export function modeAt(
+  changes: readonly Pick<AuditRecord, 'at' | 'target' | 'details'>[],
   current: GuardMode,
-): readonly { readonly at: EpochMs; readonly mode: GuardMode }[] {
-  const changes: { at: EpochMs; mode: GuardMode }[] = []
-  let lasting = current
-  for (const { at, details } of records) {
-    const [before, after] = (details.mode ?? '').split(' → ').map((entry) => entry.split(' until '))
-    const [was, wasUntil] = [modeIn(before?.[0]), before?.[1]]
-    const [mode, until] = [modeIn(after?.[0]), after?.[1]]
-    if (!was || !mode) continue
-    if (changes.length === 0) changes.push({ at: Number.NEGATIVE_INFINITY, mode: was })
-    while ((changes.at(-1)?.at ?? at) > at) changes.pop()
-    if (!wasUntil) lasting = was
-    changes.push({ at, mode })
-    if (until) changes.push({ at: Date.parse(until), mode: lasting })
-    else lasting = mode
-  }
-  return changes
+  at: EpochMs,
+): GuardMode {
+  const hasEnded = ({ details: { mode = '' } }: (typeof changes)[number]) =>
+    Date.parse(/ until ([^→]*)$/.exec(mode)?.[1] ?? '') <= at
+  const latest = changes.findLast((change) => change.at <= at && !hasEnded(change))
+  const name = latest?.target ?? changes[0]?.details.mode?.split(' ')[0]
+  return Object.keys(modeWords).find((mode): mode is GuardMode => mode === name) ?? current
 }
-
-const modeIn = (text: string | undefined): GuardMode | undefined =>
-  Object.keys(modeWords).find((mode): mode is GuardMode => mode === text)
 
 const prefixField = field(prefixDigits, {
   label: 'Prefix',
