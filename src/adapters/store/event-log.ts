@@ -2,7 +2,6 @@ import { and, desc, eq, inArray, notInArray, sql } from 'drizzle-orm'
 import type { MessageReport, ReportChange } from '../../domain/delivery/delivery-reports.ts'
 import type { NotifyOrder } from '../../domain/ground/notify-job.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
-import type { ReplayReader } from '../../domain/log/replay.ts'
 import type { Counted } from '../../domain/log/stats.ts'
 import type { ReadMessages, RecipientJob } from '../../domain/notify/message-query.ts'
 import { otherFlags } from '../../domain/request/request-context.ts'
@@ -15,7 +14,7 @@ import { deliveredMessages, reportedMessages } from './report-search.ts'
 
 export interface EventLogStore extends StoredEventLog, EventLogWriter {}
 
-export interface StoredEventLog extends EventLogReader, ReplayReader {
+export interface StoredEventLog extends EventLogReader, ReturnType<typeof createReplayReader> {
   readonly messages: ReadMessages
   readonly reportedMessages: ReturnType<typeof reportedMessages>
   readonly deliveredMessages: ReturnType<typeof deliveredMessages>

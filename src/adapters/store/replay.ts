@@ -1,13 +1,16 @@
 import { and, eq, gt, gte, inArray, isNotNull, lt, or, sql } from 'drizzle-orm'
-import { dayMs, hourMs } from '../../domain/ground/time.ts'
+import { dayMs } from '../../domain/ground/time.ts'
 import type { ReplayReader } from '../../domain/log/replay.ts'
 import { mayBeSent } from '../../domain/request/request-context.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { firstAttemptOf, traceOf } from './event-rows.ts'
 import { firstIdOf } from './request-ids.ts'
 
-export function createReplayReader({ orm, tables }: Pick<StoreDatabase, 'orm' | 'tables'>): ReplayReader {
-  const { requests, attempts, stats } = tables
+export function createReplayReader({
+  orm,
+  tables,
+}: Pick<StoreDatabase, 'orm' | 'tables'>): Omit<ReplayReader, 'verifiedHistory'> {
+  const { requests, attempts } = tables
 
   async function segmentsOf(table: Tables['requests' | 'attempts'], at: number) {
     const { requestId, app, country, outcome, channel, segments } = table
@@ -51,14 +54,6 @@ export function createReplayReader({ orm, tables }: Pick<StoreDatabase, 'orm' | 
       for (let day = from; day < until; day += dayMs)
         for (const table of [requests, attempts]) found.push(...(await segmentsOf(table, day)))
       return found
-    },
-    verifiedHours: async (from, until) => {
-      const { at, stepMs, kind, detail, count } = stats
-      return orm
-        .select({ at, country: detail, count: sql<number>`CAST(sum(${count}) AS bigint)` })
-        .from(stats)
-        .where(and(eq(stepMs, hourMs), gte(at, from), lt(at, until), eq(kind, 'sms-verified')))
-        .groupBy(at, detail)
     },
   }
 }

@@ -13,15 +13,8 @@ export interface LoggedCode extends RequestTrace {
   readonly sends: readonly { readonly provider: string; readonly segments: number }[]
 }
 
-/** In the hour that begins at `at`. */
-interface VerifiedHour {
-  readonly at: EpochMs
-  readonly country: string
-  readonly count: number
-}
-
-interface SentSegments extends Omit<Spend, 'currency'> {
-  /** The start of the day in UTC. */
+/** Of a day in UTC, which begins at `at`. */
+export interface SentSegments extends Omit<Spend, 'currency'> {
   readonly at: EpochMs
   readonly segments: number
 }
@@ -31,7 +24,7 @@ export interface ReplayReader {
   codes(after: string | EpochMs, until: EpochMs, limit: number): Promise<readonly LoggedCode[]>
   /** Of all SMS that may have been sent. */
   smsSegments(from: EpochMs, until: EpochMs): Promise<readonly SentSegments[]>
-  verifiedHours(from: EpochMs, until: EpochMs): Promise<readonly VerifiedHour[]>
+  verifiedHistory(at: EpochMs): Promise<readonly CountryHistory[]>
 }
 
 export interface ReplaySettings {
@@ -53,16 +46,11 @@ export interface ReplaySum {
   savedMicros: number
 }
 
-const historyDays = 14
+const historyMs = 5 * minuteMs
 
 /** Buckets, windows and budgets are then as they were at `since`. */
 export function replayStart(since: EpochMs): EpochMs {
   return periodOf('day', since - dayMs).start
-}
-
-/** Of the verified codes that `Replay` needs. */
-export function historyStart(since: EpochMs): EpochMs {
-  return replayStart(since) - historyDays * dayMs
 }
 
 /** Takes the codes of the event log, oldest first, through the guard, the limits and the rules of other settings (design D58). */
@@ -77,9 +65,10 @@ export class Replay {
   /** Codes to numbers that may have a prefix with another rule than their country. */
   undecided = 0
   private now: EpochMs
+  private prunedAt = Number.NEGATIVE_INFINITY
   private readonly guard: Guard
-  /** By country, then by hour. */
-  private readonly verified = new Map<string, Map<EpochMs, number>>()
+  private historyReadAt = Number.NEGATIVE_INFINITY
+  private countries: readonly CountryHistory[] = []
   private history: VerifiedHistory
   private readonly windows = new Map<string, LimitCount>()
   /** By recipient and brand. */
@@ -92,11 +81,9 @@ export class Replay {
   constructor(
     private readonly settings: ReplaySettings,
     private readonly since: EpochMs,
-    /** Before `replayStart`. */
-    hours: readonly VerifiedHour[],
+    private readonly verifiedHistory: ReplayReader['verifiedHistory'],
   ) {
     this.now = replayStart(since)
-    for (const { at, country, count } of hours) this.hoursOf(country).set(at, count)
     this.history = new VerifiedHistory([], this.now)
     // Nothing is shared with other processes.
     const none = async () => {}
@@ -106,17 +93,16 @@ export class Replay {
       bucketsSince: async () => [],
       prefixes: async () => [],
       isVerified: async () => false,
-      verifiedHistory: async () => this.readHistory(),
+      verifiedHistory: async () => this.countries,
     }
     const log = { info() {}, warn() {}, error() {} }
     this.guard = new Guard({ store, now: () => this.now, log, mode: () => 'deny', node: 'replay' })
   }
 
   async take(code: LoggedCode): Promise<void> {
-    const before = this.now
-    this.now = Math.max(before, code.at)
-    if (Math.floor(this.now / minuteMs) > Math.floor(before / minuteMs)) {
-      if (this.settings.guard === 'deny') await this.guard.sync()
+    this.now = Math.max(this.now, code.at)
+    if (this.now >= this.prunedAt + hourMs) {
+      this.prunedAt = this.now
       for (const all of [this.windows, this.codes])
         for (const [key, { expiresAt }] of all) if (expiresAt <= this.now) all.delete(key)
     }
@@ -130,7 +116,7 @@ export class Replay {
       else for (const sum of sent.sums) sum.deniedVerified++
       return
     }
-    const isDenied = this.denies(code)
+    const isDenied = await this.denies(code)
     const sums = code.at < this.since ? [] : this.sumsOf(code)
     for (const sum of sums) {
       sum.requests++
@@ -154,14 +140,12 @@ export class Replay {
   private verify({ recipientHash: recipient, channel, country }: LoggedCode): void {
     if (this.settings.guard !== 'deny' || recipient === null) return
     const phone = channel === 'SMS' ? { to: numberOf(recipient), country } : null
-    const hours = this.hoursOf(country ?? unknownCountry)
-    const hour = hourOf(this.now)
-    if (this.guard.verified({ recipient, phone }) && phone) hours.set(hour, (hours.get(hour) ?? 0) + 1)
+    this.guard.verified({ recipient, phone })
     this.known.add(recipient)
   }
 
   /** A denied code counts nowhere. */
-  private denies(code: LoggedCode): boolean {
+  private async denies(code: LoggedCode): Promise<boolean> {
     const claims = code.channel === 'SMS' ? [...this.hourClaims(code), ...this.budgetClaims(code)] : []
     const open = (claim: StoredClaim) => {
       const window = this.windows.get(windowKey(claim))
@@ -171,7 +155,7 @@ export class Replay {
     const limit = decision.allowed ? undefined : claims[decision.refusedBy]?.limit
     if (limit === 'recipient-hour' || this.isBlocked(code)) return true
     const isSent = !limit && code.sends.length > 0
-    if (this.settings.guard === 'deny' && this.isGuarded(code, isSent)) return true
+    if (this.settings.guard === 'deny' && (await this.isGuarded(code, isSent))) return true
     if (isSent) for (const change of changes) this.windows.set(windowKey(change), change)
     return limit !== undefined
   }
@@ -209,61 +193,34 @@ export class Replay {
     return blocks === possible.length
   }
 
-  private isGuarded(code: LoggedCode, isSent: boolean): boolean {
+  private async isGuarded(code: LoggedCode, isSent: boolean): Promise<boolean> {
     const { at, country, recipientHash: recipient, brand, flags } = code
-    if (recipient === null) return false
-    const isAllowedCountry = country !== null && this.settings.destinations.allowsCountry(country, brand)
-    const phone = code.channel === 'SMS' ? { to: numberOf(recipient), country, isAllowedCountry } : null
     const mode = this.settings.modeAt(at)
     const found = flags.find(isOfGuard)
+    if (recipient === null || (mode !== 'off' && !(found && mode === 'record'))) return false
+    const isAllowedCountry = country !== null && this.settings.destinations.allowsCountry(country, brand)
+    const phone = code.channel === 'SMS' ? { to: numberOf(recipient), country, isAllowedCountry } : null
+    await this.readHistory()
     // The guard of that time knew prefixes, IP addresses and devices. The buckets of a home country deny nothing.
-    if (found && mode === 'record') {
-      const standing = this.history.of(country ?? unknownCountry, isAllowedCountry, this.now)
-      if (!phone || !isOfCountries(found) || standing.isDenied) return true
+    if (mode === 'record' && found) {
+      const { isDenied } = this.history.of(country ?? unknownCountry, isAllowedCountry, this.now)
+      return !phone || !isOfCountries(found) || isDenied
     }
+    if (at >= this.since) this.unjudged++
     const pass = this.guard.enter({ recipient, phone, ip: null, device: null, isTrustedUser: false })
-    if (mode === 'off') {
-      if (at >= this.since) this.unjudged++
-      if (pass.isOpenToKnown && this.known.has(recipient)) pass.admitKnown()
-      if (pass.verdict) pass.confirm()
-      if (pass.verdict?.isDenied) return true
-    }
+    if (pass.isOpenToKnown && this.known.has(recipient)) pass.admitKnown()
+    if (pass.verdict) pass.confirm()
     if (!isSent) pass.undo()
-    return false
+    return pass.verdict?.isDenied ?? false
   }
 
-  private hoursOf(country: string): Map<EpochMs, number> {
-    return this.verified.getOrInsertComputed(country, () => new Map())
+  private async readHistory(): Promise<void> {
+    if (this.now < this.historyReadAt + historyMs) return
+    this.historyReadAt = this.now
+    this.countries = await this.verifiedHistory(this.now)
+    this.history = new VerifiedHistory(this.countries, this.now)
+    await this.guard.sync()
   }
-
-  private readHistory(): readonly CountryHistory[] {
-    const { now } = this
-    const { start: today } = periodOf('day', now)
-    const hour = hourOf(now)
-    const history = Array.from(this.verified, ([country, hours]) => {
-      const days = Array.from({ length: historyDays }, (_, day) => sumOf(hours, today - day * dayMs, dayMs))
-      const partly = (hours.get(hour - hourMs) ?? 0) * (1 - (now - hour) / hourMs)
-      return {
-        country,
-        bestDay: Math.max(...days),
-        inFortnight: days.reduce((sum, day) => sum + day, sumOf(hours, hour + hourMs, hour + hourMs - today)),
-        inDay: sumOf(hours, hour + hourMs, dayMs),
-        inHour: sumOf(hours, hour + hourMs, hourMs) + partly,
-      }
-    })
-    this.history = new VerifiedHistory(history, now)
-    return history
-  }
-}
-
-function sumOf(hours: ReadonlyMap<EpochMs, number>, until: EpochMs, ms: number): number {
-  let sum = 0
-  for (let hour = until - ms; hour < until; hour += hourMs) sum += hours.get(hour) ?? 0
-  return sum
-}
-
-function hourOf(at: EpochMs): EpochMs {
-  return at - (at % hourMs)
 }
 
 /** In place of the number, which the log does not have: each is alone in its prefix. */

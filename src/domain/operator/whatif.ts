@@ -5,14 +5,7 @@ import { type Listing, rowOf } from '../ground/listing.ts'
 import { type EpochMs, isoTime, periodOf } from '../ground/time.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
-import {
-  historyStart,
-  type LoggedCode,
-  Replay,
-  type ReplayReader,
-  type ReplaySum,
-  replayStart,
-} from '../log/replay.ts'
+import { type LoggedCode, Replay, type ReplayReader, type ReplaySum, replayStart } from '../log/replay.ts'
 import { sumWords } from '../money/amounts.ts'
 import type { PriceList } from '../money/prices.ts'
 import { type DaySpend, type Spend, spendBy } from '../money/spending.ts'
@@ -67,9 +60,8 @@ export async function whatIf(
 ) {
   const now = clock()
   const from = replayStart(since)
-  const [rows, hours, spending, segments, changes] = await Promise.all([
+  const [rows, spending, segments, changes] = await Promise.all([
     policy.rows(),
-    eventLog.verifiedHours(historyStart(since), from),
     eventLog.spending(from, now),
     eventLog.smsSegments(from, now),
     audit.list({ actions: ['guard.mode'], since: from, limit: mostModeChanges }),
@@ -97,7 +89,7 @@ export async function whatIf(
       code.sends.reduce((sum, send) => sum + send.segments * perSegment(code, send.provider), 0),
     modeAt: (at: EpochMs) => modeAt(oldestFirst, mode, at),
   }
-  const replay = new Replay(settings, since, hours)
+  const replay = new Replay(settings, since, eventLog.verifiedHistory)
   let until = now
   let after: string | EpochMs | undefined = from
   for (let read = 0; after !== undefined; read += pageLength) {
@@ -114,7 +106,7 @@ export async function whatIf(
     'A user whose code is denied may try again, or not come back. The log has only what happened.',
     'Requests that were rejected are left out. Limits without an option, and providers, are as they were.',
     'Notifications are not replayed, although destination rules and budgets apply to them too.',
-    until < now && `The log is longer: these are the codes until ${utc(until)}. \`otpost whatif\` reads all.`,
+    until < now && `The log is longer: only the codes until ${utc(until)} were read.`,
     guard === 'deny' &&
       unjudged < total.requests &&
       'The verdicts of the guard are those that the log has. Where other settings deny codes before it, it would deny fewer.',
@@ -125,7 +117,7 @@ export async function whatIf(
     prices
       ? 'The price is that of a mobile number of the country. Other numbers of it may have another price.'
       : 'A code costs the average of its country, app, brand, provider and day.',
-    spending.some((row) => row.currency !== currency) && `Only costs in ${currency} count.`,
+    !prices && spending.some((row) => row.currency !== currency) && `Only costs in ${currency} count.`,
   ]
   return {
     since,
@@ -144,9 +136,9 @@ export async function whatIf(
 
 type Counted = Omit<Spend, 'currency'> & { readonly at: EpochMs }
 
-function sumsOf<Row extends Counted>(rows: readonly Row[], valueOf: (row: Row) => number) {
+function sumsOf<Row extends Counted>(rows: readonly Row[], amountOf: (row: Row) => number) {
   const sums = new Map<string, number>()
-  for (const row of rows) sums.set(keyOf(row), (sums.get(keyOf(row)) ?? 0) + valueOf(row))
+  for (const row of rows) sums.set(keyOf(row), (sums.get(keyOf(row)) ?? 0) + amountOf(row))
   return sums
 }
 
@@ -192,7 +184,7 @@ export function whatIfTables({ currency, byCountry, byApp, byDay }: WhatIf) {
 }
 
 /** As `whatif --json`. */
-export function whatIfRow(found: WhatIf) {
+export function whatIfRow(found: WhatIf): Readonly<Record<string, unknown>> {
   const { byCountry, byApp } = whatIfTables(found)
   return {
     ...rowOf(figures(found.currency), found.total),
@@ -210,6 +202,6 @@ export function whatIfWords(found: WhatIf): readonly string[] {
   const verified = `${count(deniedVerified)} of them ${deniedVerified === 1 ? 'was' : 'were'} later verified`
   return [
     `With these settings, ${count(denied)} of ${counted(requests, 'code')} would have been denied; ${verified}; ${sumWords(Math.round(savedMicros), currency)} saved.`,
-    `Guard ${guard}, countries ${countries.join(', ') || 'by the stored rules'}, ${phoneHour} codes per phone and hour, and the other settings of now; ${span}.`,
+    `Guard ${guard}, countries ${countries.join(', ') || 'by the stored rules'}, ${counted(phoneHour, 'code')} per phone and hour, and the other settings of now; ${span}.`,
   ]
 }
