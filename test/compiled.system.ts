@@ -90,8 +90,9 @@ describe.skipIf(binary === undefined)(
       const kept = await fetch(new URL('/outbox/messages?to=12025550143&wait=10', server.url))
       const { messages } = (await kept.json()) as { messages: { text: string }[] }
       expect(await post('/otp/verify', { phone, otp: codeIn(messages[0]?.text) })).toBe(200)
-      // The files for the browser are inside.
-      const pages = ['/outbox', '/docs', '/docs/docs.css', '/docs/page.js', '/openapi.json']
+      // The files for the browser and the library of proofs are inside.
+      const jwks = '/.well-known/jwks.json'
+      const pages = ['/outbox', '/docs', '/docs/docs.css', '/docs/page.js', '/openapi.json', jwks]
       const statuses = await Promise.all(
         pages.map(async (path) => [path, (await fetch(new URL(path, server.url))).status]),
       )
