@@ -9,6 +9,7 @@ import { createAuthenticator } from './support/authenticator.ts'
 import { accessRequest } from './support/calls.ts'
 import { Visitor } from './support/console.ts'
 import { binary, programEnv } from './support/program.ts'
+import { ended, outputLog } from './support/run.ts'
 import { demoIn } from './support/server.ts'
 
 // Properties of the compiled program alone. `bun test/run.ts binary` builds it and runs this file.
@@ -27,39 +28,21 @@ beforeAll(() => {
 afterAll(() => folder.remove())
 
 /** Runs it to its end in a folder, with this environment alone. */
-async function run(args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}) {
-  const child = Bun.spawn([program, ...args], { cwd, env: { ...env }, stdout: 'pipe', stderr: 'pipe' })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { code, stdout, stderr }
+function run(args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}) {
+  return ended([program, ...args], { cwd, env })
 }
 
 /** Starts it. Resolves to its URL. */
 async function start(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>) {
   const child = Bun.spawn([program, ...args], { cwd, env: { ...env }, stdout: 'pipe', stderr: 'pipe' })
   const stderr = new Response(child.stderr).text()
-  const decoder = new TextDecoder()
-  const listening = Promise.withResolvers<URL>()
-  let said = ''
-  const read = (async () => {
-    for await (const chunk of child.stdout) {
-      said += decoder.decode(chunk, { stream: true })
-      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0]
-      if (url) listening.resolve(new URL(url))
-    }
-    listening.reject(new Error(`it ended: ${said}${await stderr}`))
-  })()
-  const url = await listening.promise
+  const { said, ended: printed } = outputLog(child.stdout)
+  const [url] = await said(/http:\/\/127\.0\.0\.1:\d+/)
   return {
-    url,
+    url: new URL(url),
     async stop() {
       child.kill('SIGTERM')
-      const code = await child.exited
-      await read
-      return { code, said, stderr: await stderr }
+      return { code: await child.exited, said: await printed, stderr: await stderr }
     },
   }
 }

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { run } from '../release/run.ts'
 import { createSmtpMailer } from '../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../src/adapters/email/smtp-settings.ts'
 import { Settings } from '../src/config/settings.ts'
 import type { Mail, Mailer, Outcome } from '../src/domain/ground/providers.ts'
 import { temporaryFolder } from './support/app.ts'
-import { missingForExim, run, startExim, verifyDkim } from './support/exim.ts'
+import { missingForExim, startExim, verifyDkim } from './support/exim.ts'
 
 const missing = missingForExim()
 if (missing.length > 0) console.warn(`a real mail server: skipped, since it needs ${missing.join(', ')}`)
@@ -243,8 +244,12 @@ test.skipIf(missing.length > 0)(
 describe.skipIf(missing.length > 0)('a signature', () => {
   test('with a key from the commands of docs/providers/smtp.md is valid on the delivered mail', async () => {
     const keyFile = join(folder.path, 'dkim.pem')
-    run('openssl', 'genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048', '-out', keyFile)
-    const publicKey = run('sh', '-c', `openssl pkey -in ${keyFile} -pubout -outform DER | openssl base64 -A`)
+    run(['openssl', 'genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048', '-out', keyFile])
+    const publicKey = run([
+      'sh',
+      '-c',
+      `openssl pkey -in ${keyFile} -pubout -outform DER | openssl base64 -A`,
+    ])
     const record = `v=DKIM1; k=rsa; p=${publicKey}`
     const mailer = mailerFor({
       SMTP_URL: `smtp://${exim.submission}`,
@@ -267,8 +272,12 @@ describe.skipIf(missing.length > 0)('a signature', () => {
 
   test('of another domain is valid, too', async () => {
     const keyFile = join(folder.path, 'other.pem')
-    run('openssl', 'genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:1024', '-out', keyFile)
-    const publicKey = run('sh', '-c', `openssl pkey -in ${keyFile} -pubout -outform DER | openssl base64 -A`)
+    run(['openssl', 'genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:1024', '-out', keyFile])
+    const publicKey = run([
+      'sh',
+      '-c',
+      `openssl pkey -in ${keyFile} -pubout -outform DER | openssl base64 -A`,
+    ])
     const mailer = mailerFor({
       SMTP_URL: `smtp://${exim.submission}`,
       DKIM_SELECTOR: 'otp.2026',

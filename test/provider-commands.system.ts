@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { ProviderFile } from '../src/adapters/sms/file/format.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { programEnv, programLine } from './support/program.ts'
+import { ended } from './support/run.ts'
 
 // The way of an operator with a gateway that otpost does not know, without a database.
 
@@ -11,19 +12,12 @@ const folder = temporaryFolder()
 afterAll(() => folder.remove())
 const at = (name: string) => join(folder.path, name)
 
-async function provider(args: readonly string[], lines: readonly string[] = [], folderOfFiles = folder.path) {
-  const child = Bun.spawn(programLine(['provider', ...args]), {
+function provider(args: readonly string[], lines: readonly string[] = [], folderOfFiles = folder.path) {
+  return ended(programLine(['provider', ...args]), {
     cwd: folder.path,
     env: programEnv({ PROVIDER_FILES: folderOfFiles }),
     stdin: Buffer.from(lines.map((line) => `${line}\n`).join('')),
-    stdout: 'pipe',
-    stderr: 'pipe',
   })
-  const [stdout, stderr] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ])
-  return { code: await child.exited, stdout, stderr }
 }
 
 test('new writes a file that lacks its examples, and check replays them', async () => {

@@ -10,9 +10,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type PeerCertificate } from 'node:tls'
+import { run } from '../release/run.ts'
 import { codeIn, temporaryFolder } from './support/app.ts'
 import { freePorts } from './support/ports.ts'
 import { programEnv, programLine } from './support/program.ts'
+import { makeCertificate, outputLog } from './support/run.ts'
 import { otpost } from './support/server.ts'
 
 // https without a proxy: certificates of a real ACME server (Pebble), and files that another program renews.
@@ -31,31 +33,11 @@ afterAll(async () => {
 })
 
 /** A self-signed certificate for a name, with its key. */
-function certificate(name: string, place: string, days = 30): { cert: string; key: string } {
+function certificate(name: string, place: string): { cert: string; key: string } {
   mkdirSync(place, { recursive: true })
   const [cert, key] = [join(place, 'certificate.pem'), join(place, 'key.pem')]
   const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name},IP:127.0.0.1`]
-  const kind = [
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    String(days),
-  ]
-  const { success, stderr } = Bun.spawnSync([
-    'openssl',
-    'req',
-    ...kind,
-    ...names,
-    '-keyout',
-    key,
-    '-out',
-    cert,
-  ])
-  if (!success) throw new Error(String(stderr))
+  makeCertificate(cert, key, ...names)
   return { cert, key }
 }
 
@@ -67,41 +49,16 @@ function endedCertificate(place: string): void {
   writeFileSync(here('index'), '')
   const script = `openssl x509 -x509toreq -in "$1/certificate.pem" -signkey "$1/key.pem" -out request.pem &&
 openssl ca -config ca.conf -batch -notext -selfsign -keyfile "$1/key.pem" -in request.pem -out "$1/certificate.pem" -extensions e -startdate 20200101000000Z -enddate 20200102000000Z`
-  const { success, stderr } = Bun.spawnSync(['sh', '-c', script, '-', place], { cwd: folder.path })
-  if (!success) throw new Error(String(stderr))
+  run(['sh', '-c', script, '-', place], folder.path)
 }
 
-/** Starts a program. `said` resolves with the first match in its output, from where the last one ended. */
 function start(command: string[], env: Record<string, string>) {
   const child = Bun.spawn(command, { env, cwd: folder.path, stdout: 'pipe', stderr: 'pipe' })
-  let all = ''
-  const waiting = new Set<() => void>()
-  const read = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder()
-    for await (const chunk of stream) {
-      all += decoder.decode(chunk, { stream: true })
-      for (const look of waiting) look()
-    }
-  }
-  const ended = Promise.all([read(child.stdout), read(child.stderr), child.exited])
-  const said = (pattern: RegExp) => {
-    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>()
-    const look = () => {
-      const match = pattern.exec(all)
-      if (!match) return
-      waiting.delete(look)
-      all = all.slice(match.index + match[0].length)
-      resolve(match)
-    }
-    waiting.add(look)
-    look()
-    void ended.then(() => reject(new Error(`it ended without ${pattern}: ${all}`)))
-    return promise
-  }
+  const { said, ended } = outputLog(child.stdout, child.stderr)
   const stop = async () => {
     child.kill()
     await ended
-    return child.exitCode
+    return await child.exited
   }
   ending.defer(async () => void (await stop()))
   return { said, stop }

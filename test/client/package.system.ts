@@ -11,6 +11,7 @@ import { openContext } from '../../src/context.ts'
 import { putBrand } from '../../src/domain/operator/brands.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
+import { ended, outputOf } from '../support/run.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 // The package as users get it: packed, installed, compiled against, and run on each runtime against a real server.
@@ -29,9 +30,9 @@ let complaints: string
 beforeAll(async () => {
   ending.defer(() => folder.remove())
   await assemblePackage(here('npm'))
-  packed = await run([process.execPath, 'pm', 'pack', '--destination', folder.path], here('npm'))
+  packed = await run([process.execPath, 'pm', 'pack', '--destination', folder.path], {}, here('npm'))
   write('package.json', { type: 'module', dependencies: { otpost: `file:./${tarball}` } })
-  await run([process.execPath, 'install'], folder.path)
+  await run([process.execPath, 'install'])
 
   for (const [index, example] of examples().entries()) writeFileSync(here(`example-${index}.ts`), example)
   copyFileSync(join(import.meta.dir, 'tour.ts'), here('tour.ts'))
@@ -50,9 +51,9 @@ beforeAll(async () => {
     },
     include: ['*.ts'],
   })
-  complaints = await run([process.execPath, join(root, 'node_modules/typescript/bin/tsc')], folder.path, {
-    end: 'any',
-  })
+  const compiler = [process.execPath, join(root, 'node_modules/typescript/bin/tsc')]
+  const { stdout } = await ended(compiler, { cwd: folder.path })
+  complaints = stdout
 
   const database = { DATABASE_URL: `file:${here('data/otpost.db')}` }
   const context = await openContext(readConfig(database))
@@ -87,27 +88,10 @@ function signedEvent() {
   return { secret, body, headers }
 }
 
-/** The standard output of a program. It must exit with status 0, unless another status is allowed. */
-async function run(
-  command: readonly string[],
-  cwd: string,
-  { end = 'well', env = {} }: { end?: 'well' | 'any'; env?: Record<string, string> } = {},
-): Promise<string> {
-  const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
-  const child = Bun.spawn([...command], {
-    cwd,
-    env: { PATH, HOME, TMPDIR, ...env },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  if (end === 'well' && code !== 0)
-    throw new Error(`${command.join(' ')} ended with ${code}: ${stderr}${stdout}`)
-  return stdout
+/** The output of a program in the folder of this file that must end well. */
+function run(command: readonly string[], env: Record<string, string> = {}, cwd = folder.path) {
+  const { PATH, HOME, TMPDIR = '/tmp' } = process.env
+  return outputOf(command, { cwd, env: { PATH, HOME, TMPDIR, ...env } })
 }
 
 /** Servers other than otpost, by their behaviour. */
@@ -232,7 +216,7 @@ test('the program that operators get with a key compiles, and sends a code', asy
   expect(complaints).toBe('')
   writeFileSync(here('snippet.ts'), snippet(server.url.origin))
   const env = { OTPOST_API_KEY: credentials.apiKey }
-  expect(await run([process.execPath, 'snippet.ts'], folder.path, { env })).toContain('success: true')
+  expect(await run([process.execPath, 'snippet.ts'], env)).toContain('success: true')
 })
 
 const requestId = expect.stringMatching(/^[0-9a-f-]{36}$/)
@@ -294,7 +278,7 @@ for (const [name, runtime, args, phones] of runtimes) {
       }
       const env = { OTPOST_URL: server.url.origin, OTPOST_API_KEY: credentials.apiKey }
       // A leftover timer or connection would keep the process running.
-      const told = await run([runtime ?? '', ...args, 'tour.js', JSON.stringify(scene)], folder.path, { env })
+      const told = await run([runtime ?? '', ...args, 'tour.js', JSON.stringify(scene)], env)
       expect(JSON.parse(told)).toEqual(expected)
     },
   )

@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { codeIn, temporaryFolder } from '../support/app.ts'
 import { freePorts } from '../support/ports.ts'
 import { binary } from '../support/program.ts'
+import { ended, outputLog } from '../support/run.ts'
 import { startSmtp } from '../support/smtp.ts'
 
 // The compiled program in confined environments. First like the image, without a container engine: in namespaces, on a
@@ -118,14 +119,8 @@ function contained(command: readonly string[], { info = '/dev/null', hasTmp = tr
 }
 
 /** Runs one command of otpost to its end, as `docker compose exec` or `run` would. */
-async function run(args: readonly string[], options: { hasTmp?: boolean } = {}) {
-  const child = Bun.spawn(contained(['otpost', ...args], options), { stdout: 'pipe', stderr: 'pipe' })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { code, stdout, stderr }
+function run(args: readonly string[], options: { hasTmp?: boolean } = {}) {
+  return ended(contained(['otpost', ...args], options))
 }
 
 describe.skipIf(!canIsolate)(`the image${why}`, () => {
@@ -142,8 +137,8 @@ describe.skipIf(!canIsolate)(`the image${why}`, () => {
       stdout: 'pipe',
       stderr: 'inherit',
     })
-    const log = logOf(server.stdout)
-    await log.said('"msg":"listening"')
+    const log = outputLog(server.stdout)
+    await log.said(/"msg":"listening"/)
 
     const [, ...healthcheck] = compose.services.otpost.healthcheck.test
     expect(dockerfile).toContain(`CMD ${JSON.stringify(healthcheck).replaceAll(',', ', ')}`)
@@ -200,28 +195,6 @@ describe.skipIf(!canIsolate)(`the image${why}`, () => {
     expect(stderr).toContain('TMPDIR')
   })
 })
-
-/** The output of a process: `said` resolves once it contains the text, `ended` to all of it. */
-function logOf(stream: ReadableStream<Uint8Array>) {
-  const awaited: { words: string; resolve: () => void; reject: (error: Error) => void }[] = []
-  let all = ''
-  const ended = (async () => {
-    const decoder = new TextDecoder()
-    for await (const chunk of stream) {
-      all += decoder.decode(chunk, { stream: true })
-      for (const { words, resolve } of awaited) if (all.includes(words)) resolve()
-    }
-    for (const { reject } of awaited) reject(new Error(`it ended: ${all}`))
-    return all
-  })()
-  const said = (words: string) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    if (all.includes(words)) resolve()
-    else awaited.push({ words, resolve, reject })
-    return promise
-  }
-  return { said, ended }
-}
 
 const machine = join(folder.path, 'machine')
 const systemd = '/usr/lib/systemd/systemd'

@@ -260,7 +260,7 @@ for (const [name, program] of installed) {
       const [port = 0] = freePorts(1)
       url = `http://127.0.0.1:${port}`
       const start = name === 'Caddy' ? startCaddy : startNginx
-      const stop = await start(program ?? '', port, ports)
+      const { stop } = await start(program ?? '', port, ports)
       ending.defer(async () => {
         await stop()
       })
@@ -370,7 +370,7 @@ async function startCaddy(program: string, port: number, nodePorts: readonly num
   writeFileSync(config, example)
   return started(
     [program, 'run', '--adapter', 'caddyfile', '--config', config],
-    'serving initial configuration',
+    /serving initial configuration/,
     home,
   )
 }
@@ -410,5 +410,5 @@ async function startNginx(program: string, port: number, nodePorts: readonly num
   const checked = Bun.spawnSync([program, '-t', '-p', home, '-c', main], { stderr: 'pipe' })
   expect(checked.stderr.toString()).toContain('test is successful')
   expect(checked.stderr.toString()).not.toMatch(/\[(?:warn|emerg|error)\]/)
-  return started([program, '-p', home, '-c', main], ' nginx/', home)
+  return started([program, '-p', home, '-c', main], / nginx\//, home)
 }

@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { outputLog } from '../support/run.ts'
 
 // Runs programs of other projects with the examples in deploy/.
 
@@ -10,38 +11,18 @@ export function replaced(text: string, changes: readonly (readonly [RegExp, stri
   }, text)
 }
 
-/**
- * Starts a program and waits for a text on its standard error. Returns a function that ends it.
- *
- * @param home the folder for its state
- * @param onOutput gets all of its standard error so far
- */
-export async function started(
-  command: string[],
-  words: string,
-  home: string,
-  onOutput: (text: string) => void = () => {},
-): Promise<() => Promise<unknown>> {
+/** Starts a program, and waits for a text on its standard error. `home` is the folder for its state. */
+export async function started(command: string[], words: RegExp, home: string) {
   const child = Bun.spawn(command, {
     env: { HOME: home, PATH: process.env.PATH ?? '' },
     stdout: 'ignore',
     stderr: 'pipe',
   })
-  const said = Promise.withResolvers<void>()
-  void (async () => {
-    const decoder = new TextDecoder()
-    let all = ''
-    // Read to the end: the program would block on a full pipe.
-    for await (const chunk of child.stderr) {
-      all += decoder.decode(chunk, { stream: true })
-      onOutput(all)
-      if (all.includes(words)) said.resolve()
-    }
-    said.reject(new Error(`it ended: ${all}`))
-  })()
-  await said.promise
-  return () => {
+  const { said, text } = outputLog(child.stderr)
+  await said(words)
+  const stop = () => {
     child.kill()
     return child.exited
   }
+  return { stop, log: text }
 }

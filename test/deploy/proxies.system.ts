@@ -116,7 +116,7 @@ async function startNginx(program: string, upstreamPort: string, changes: Change
   const checked = Bun.spawnSync([program, '-t', '-p', home, '-c', config], { stderr: 'pipe' })
   expect(checked.stderr.toString()).toContain('test is successful')
   expect(checked.stderr.toString()).not.toMatch(/\[(?:warn|emerg|error)\]/)
-  const stop = await started([program, '-p', home, '-c', config], ' nginx/', folder.path)
+  const { stop } = await started([program, '-p', home, '-c', config], / nginx\//, folder.path)
   return { tlsPort, plainPort, log: () => readFileSync(join(home, 'otpost.log'), 'utf8'), stop }
 }
 
@@ -147,16 +147,9 @@ async function startCaddy(program: string, upstreamPort: string, changes: Change
   )
   const formatted = Bun.spawnSync([program, 'fmt', join(examples, 'caddy/Caddyfile')])
   expect(formatted.stdout.toString()).toBe(example)
-  let log = ''
-  const stop = await started(
-    [program, 'run', '--adapter', 'caddyfile', '--config', config],
-    'certificate obtained successfully',
-    home,
-    (text) => {
-      log = text
-    },
-  )
-  const proxy = { tlsPort, plainPort, log: () => log, stop }
+  const line = [program, 'run', '--adapter', 'caddyfile', '--config', config]
+  const caddy = await started(line, /certificate obtained successfully/, home)
+  const proxy = { tlsPort, plainPort, ...caddy }
   // It loads the certificate a moment after it obtained it.
   const answers = () =>
     ask(proxy, '/health').then(

@@ -3,6 +3,8 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { assemblePackage } from '../../release/package.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { startDemoIn } from '../support/browser.ts'
+import { freePorts } from '../support/ports.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startServer } from '../support/server.ts'
@@ -282,7 +284,7 @@ async function startBetterAuth({ origin, folder }: Awaited<ReturnType<typeof sta
   const modules = join(folder, 'data/auth/node_modules')
   await assemblePackage(join(modules, 'otpost'))
   symlinkSync(join(import.meta.dir, '../../node_modules/better-auth'), join(modules, 'better-auth'))
-  const port = await freePort()
+  const port = String(freePorts(1)[0])
   const [sample] = pageAt('docs/better-auth.md').samples.filter(({ language }) => language === 'ts')
   const code = (sample?.code ?? '').replaceAll('3001', port).replace('http://127.0.0.1:3000', origin)
   const program = join(folder, 'data/auth/server.mjs')
@@ -302,33 +304,14 @@ async function startBetterAuth({ origin, folder }: Awaited<ReturnType<typeof sta
   return `http://localhost:${port}`
 }
 
-async function freePort(): Promise<string> {
-  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-  const port = String(server.port)
-  await server.stop(true)
-  return port
-}
-
 /** Starts the demo in its own folder. Resolves to its URL. */
 async function startDemo(): Promise<{ readonly origin: string; readonly folder: string }> {
   const folder = temporaryFolder()
-  const child = Bun.spawn(programLine(['demo']), {
-    cwd: folder.path,
-    env: programEnv({ PORT: '0' }),
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
+  const { child, page } = await startDemoIn(folder.path, '0')
   ending.defer(async () => {
     child.kill()
     await child.exited
     folder.remove()
   })
-  const decoder = new TextDecoder()
-  let welcome = ''
-  for await (const chunk of child.stdout) {
-    welcome += decoder.decode(chunk, { stream: true })
-    const [, origin] = /(http:\/\/\S+)\/outbox\n/.exec(welcome) ?? []
-    if (origin !== undefined) return { origin, folder: folder.path }
-  }
-  throw new Error(`the demo did not start: ${welcome}`)
+  return { origin: page.origin, folder: folder.path }
 }

@@ -4,6 +4,7 @@ import { issueApp } from '../../src/domain/operator/apps.ts'
 import { createTestApp, otherThan } from '../support/app.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 import { tester } from '../support/operator.ts'
+import { outputLog } from '../support/run.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { copyOf } from './copy.ts'
 import { alertOf, Visitor } from './visitor.ts'
@@ -58,20 +59,9 @@ async function startSite(
     child.kill('SIGKILL')
     await child.exited
   })
-  let said = ''
-  const listening = Promise.withResolvers<string>()
-  const read = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder()
-    for await (const chunk of stream) {
-      said += decoder.decode(chunk, { stream: true })
-      const origin = /^(http:\S+)\/login\n/m.exec(said)?.[1]
-      if (origin) listening.resolve(origin)
-    }
-  }
-  void Promise.all([read(child.stdout), read(child.stderr)]).then(() =>
-    listening.reject(new Error(`the example ended: ${said}`)),
-  )
-  return { origin: await listening.promise, log: () => said }
+  const { said, text } = outputLog(child.stdout, child.stderr)
+  const [, origin = ''] = await said(/^(http:\S+)\/login\n/m)
+  return { origin, log: text }
 }
 
 const examples = [

@@ -3,6 +3,7 @@ import { existsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
 import { startPrism } from '../support/prism.ts'
+import { ended } from '../support/run.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { rightBodies, wrongBodies } from './bodies.ts'
 import { type ApiRequest, requests } from './requests.ts'
@@ -74,17 +75,8 @@ function run(program: string, ...args: readonly string[]) {
 }
 
 async function runLine(line: readonly string[]) {
-  const child = Bun.spawn([...line], {
-    cwd: folder.path,
-    env: { PATH: process.env.PATH ?? '', HOME: folder.path, REDOCLY_TELEMETRY: 'off', NO_COLOR: '1' },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
+  const env = { PATH: process.env.PATH, HOME: folder.path, REDOCLY_TELEMETRY: 'off', NO_COLOR: '1' }
+  const { code, stdout, stderr } = await ended(line, { cwd: folder.path, env })
   return { code, stdout, said: `${stdout}\n${stderr}` }
 }
 

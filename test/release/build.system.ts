@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { targets, threads } from '../../release/build.ts'
+import { threads } from '../../release/build.ts'
 
 // The parts of a binary; test/compiled.system.ts tests its behaviour.
 
@@ -24,11 +23,6 @@ describe('the build', () => {
     // A binary has them in one folder, where each is found by its file name alone.
     const names = threads.map((path) => path.split('/').at(-1))
     expect(new Set(names).size).toBe(threads.length)
-  })
-
-  test('has a SQLite library for every target', () => {
-    const prebuilt = readdirSync(join(root, 'node_modules/better-sqlite3/prebuilds'))
-    for (const { sqlite } of Object.values(targets)) expect(prebuilt).toContain(`${sqlite}.node`)
   })
 
   test('rejects an unknown target, and lists the known ones', () => {

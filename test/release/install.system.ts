@@ -20,6 +20,7 @@ import { type Manifest, manifestsOf, sorted } from '../deploy/manifests.ts'
 import { kubernetesTool, whyNoTool } from '../deploy/tools.ts'
 import { codeIn, temporaryFolder } from '../support/app.ts'
 import { binary } from '../support/program.ts'
+import { ended, makeCertificate, outputOf } from '../support/run.ts'
 
 // What people install, from the built file to a verified code: the archive, the npm package, the packages for Debian and RPM on a Debian of
 // their own under a real systemd, and the Helm chart.
@@ -35,26 +36,17 @@ const target = process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64'
 const hasProgram = process.platform === 'linux' && existsSync(program)
 afterAll(() => folder.remove())
 
-async function run(command: readonly string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
-  const { PATH = '' } = process.env
-  const child = Bun.spawn([...command], {
-    cwd: options.cwd ?? folder.path,
-    env: { PATH, HOME: folder.path, LC_ALL: 'C', ...options.env },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { code, stdout, stderr }
+function run(command: readonly string[], { cwd = folder.path, env = {} } = {}) {
+  return ended(command, { cwd, env: { ...ownEnv(), ...env } })
 }
 
-async function succeeded(...args: Parameters<typeof run>): Promise<string> {
-  const { code, stdout, stderr } = await run(...args)
-  if (code !== 0) throw new Error(`${args[0].join(' ')}: ${stderr}${stdout}`)
-  return stdout
+function succeeded(command: readonly string[], { cwd = folder.path, env = {} } = {}) {
+  return outputOf(command, { cwd, env: { ...ownEnv(), ...env } })
+}
+
+/** Without settings of this machine's own server. */
+function ownEnv() {
+  return { PATH: process.env.PATH, HOME: folder.path, LC_ALL: 'C' }
 }
 
 describe.skipIf(!hasProgram)('the archive (needs dist/otpost)', () => {
@@ -118,11 +110,10 @@ describe.skipIf(!hasProgram || !Bun.which('npm'))('the npm package (needs npm an
 
   test('`npx otpost demo` sends a code', async () => {
     mkdirSync(here('trial'))
-    const { PATH = '' } = process.env
     // In a group of its own: npx starts a shell, which starts the program.
     const demo = Bun.spawn(['npx', '-y', 'otpost', 'demo', '--port', '0'], {
       cwd: here('trial'),
-      env: { PATH, HOME: folder.path, ...env },
+      env: { ...ownEnv(), ...env },
       stdout: 'pipe',
       stderr: 'inherit',
       detached: true,
@@ -270,9 +261,8 @@ describe.skipIf(!hasProgram || tools.length > 0 || process.getuid?.() !== 0 || r
     test('for Debian: installed, upgraded, removed and purged', async () => {
       await succeeded(['cp', '-a', here('clean'), machine])
       cpSync(here('otpost.deb'), join(machine, 'root/otpost.deb'))
-      const files = ['-keyout', join(machine, 'root/key.pem'), '-out', join(machine, 'root/certificate.pem')]
-      const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '9']
-      await succeeded(['openssl', 'req', ...kind, '-subj', '/CN=otp.example.test', ...files])
+      const [cert, key] = ['certificate.pem', 'key.pem'].map((file) => join(machine, 'root', file))
+      makeCertificate(cert ?? '', key ?? '', '-subj', '/CN=otp.example.test')
       const size = await succeeded(['dpkg-deb', '--field', here('otpost.deb'), 'Installed-Size'])
       expect(Number(size)).toBeGreaterThan(100_000)
       await install('dpkg', '--install', '/root/otpost.deb')

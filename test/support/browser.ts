@@ -3,6 +3,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page, type Req
 import { temporaryFolder } from './app.ts'
 import { freePorts } from './ports.ts'
 import { programEnv, programLine } from './program.ts'
+import { outputLog, outputOf } from './run.ts'
 import { demoIn } from './server.ts'
 
 /** The browser that CHROMIUM names, else the first one found; undefined where there is none. */
@@ -34,33 +35,26 @@ export function launchBrowser(): Promise<Browser> {
 }
 
 /**
- * Starts `otpost demo`, and resolves once it has told where its outbox is.
+ * Starts `otpost demo`, and resolves once it printed the URL of its outbox.
  *
  * @param folder where it keeps its database
  */
-async function startProcess(folder: string, port: string) {
+export async function startDemoIn(folder: string, port: string) {
   const child = Bun.spawn(programLine(['demo']), {
     cwd: folder,
     env: programEnv({ PORT: port }),
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const stderr = new Response(child.stderr).text()
-  const decoder = new TextDecoder()
-  let said = ''
-  for await (const chunk of child.stdout) {
-    said += decoder.decode(chunk, { stream: true })
-    const page = /Outbox page +(\S+)\n/.exec(said)?.[1]
-    if (page) return { child, page: new URL(page) }
-  }
-  throw new Error(`the demo ended with ${await child.exited}: ${await stderr}`)
+  const [, page = ''] = await outputLog(child.stdout, child.stderr).said(/Outbox page +(\S+)\n/)
+  return { child, page: new URL(page) }
 }
 
 /** A demo for one test: a real process, an empty database, and a port that stays reserved while the demo is stopped. */
 export async function startDemo() {
   const folder = temporaryFolder()
   const port = String(freePorts(1)[0])
-  let { child, page } = await startProcess(folder.path, port)
+  let { child, page } = await startDemoIn(folder.path, port)
 
   const stop = async () => {
     child.kill('SIGTERM')
@@ -72,7 +66,7 @@ export async function startDemo() {
     stop,
     /** Starts it again where it was: the same port, the same database. */
     async start(): Promise<void> {
-      ;({ child, page } = await startProcess(folder.path, port))
+      ;({ child, page } = await startDemoIn(folder.path, port))
     },
     /** A call by another client than the page; throws unless it is answered with 200. */
     async post(path: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
@@ -85,18 +79,8 @@ export async function startDemo() {
     },
     /** Where its console is opened, once: what `otpost admin link` prints. */
     async consoleLink(): Promise<string> {
-      const command = Bun.spawn(programLine(['admin', 'link']), {
-        cwd: folder.path,
-        env: programEnv({ DATABASE_URL: 'file:data/demo.db', PORT: port }),
-        stdout: 'pipe',
-        stderr: 'pipe',
-      })
-      const [link, complaint] = await Promise.all([
-        new Response(command.stdout).text(),
-        new Response(command.stderr).text(),
-      ])
-      if ((await command.exited) !== 0) throw new Error(`there is no link: ${complaint}`)
-      return link.trim()
+      const env = programEnv({ DATABASE_URL: 'file:data/demo.db', PORT: port })
+      return (await outputOf(programLine(['admin', 'link']), { cwd: folder.path, env })).trim()
     },
     async [Symbol.asyncDispose](): Promise<void> {
       await stop()

@@ -1,8 +1,10 @@
 import { chownSync, mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import PostalMime, { type Email } from 'postal-mime'
+import { run } from '../../release/run.ts'
 import { temporaryFolder } from './app.ts'
 import { freePorts } from './ports.ts'
+import { makeCertificate } from './run.ts'
 
 /** Debian's Python, which is where Debian's dkimpy is; another one may come first in the PATH. */
 const python = '/usr/bin/python3'
@@ -56,7 +58,7 @@ export async function startExim(perConnection = 100) {
     inFolder('exim.conf'),
     template.replace(/@([A-Z_]+)@/g, (_, name: string) => String(values[name])),
   )
-  const [uid, gid] = ['-u', '-g'].map((flag) => Number(run('id', flag, 'Debian-exim'))) as [number, number]
+  const [uid, gid] = ['-u', '-g'].map((flag) => Number(run(['id', flag, 'Debian-exim']))) as [number, number]
   for (const path of [folder.path, ...folders, inFolder('server.key')]) chownSync(path, uid, gid)
 
   const child = Bun.spawn(['exim4', '-C', inFolder('exim.conf'), '-bdf'], {
@@ -111,31 +113,10 @@ export function verifyDkim(mail: string, name: string, record: string): string {
   return (stdout.toString() + stderr.toString()).trim()
 }
 
-/** The output of a command that must succeed. */
-export function run(...command: string[]): string {
-  const { success, stdout, stderr } = Bun.spawnSync(command)
-  if (!success) throw new Error(`${command.join(' ')}: ${stderr}`)
-  return stdout.toString().trim()
-}
-
 /** `ca.pem` and, signed by it for this machine, `server.pem` with `server.key`. */
 function makeCertificates(folder: string): void {
   const make = (name: string, ...more: string[]) =>
-    run(
-      ...[
-        'openssl',
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:P-256',
-        '-nodes',
-        '-days',
-        '2',
-      ],
-      ...['-keyout', join(folder, `${name}.key`), '-out', join(folder, `${name}.pem`), ...more],
-    )
+    makeCertificate(join(folder, `${name}.pem`), join(folder, `${name}.key`), '-days', '2', ...more)
   make('ca', '-subj', '/CN=Authority of a test')
   make(
     'server',

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { outputLog } from './run.ts'
 
 /**
  * Starts Prism with `--errors` on a free port.
@@ -12,20 +13,10 @@ export async function startPrism(packages: string, command: 'mock' | 'proxy', ar
     [process.execPath, '--bun', program, command, '--host', '127.0.0.1', '--port', '0', '--errors', ...args],
     { env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) }, stdout: 'pipe', stderr: 'pipe' },
   )
-  const listening = Promise.withResolvers<string>()
-  const ended = (async () => {
-    const decoder = new TextDecoder()
-    let said = ''
-    for await (const chunk of child.stdout) {
-      said += decoder.decode(chunk, { stream: true })
-      const url = /Prism is listening on (\S+)/.exec(said)?.[1]
-      if (url) listening.resolve(url)
-    }
-    const complaints = await new Response(child.stderr).text()
-    listening.reject(new Error(`Prism ended with ${await child.exited}: ${said}${complaints}`))
-  })()
+  const { said, ended } = outputLog(child.stdout, child.stderr)
+  const [, url = ''] = await said(/Prism is listening on (\S+)/)
   return {
-    url: await listening.promise,
+    url,
     async stop(): Promise<void> {
       child.kill()
       await ended

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, credentials } from './app.ts'
 import { programEnv, programLine } from './program.ts'
+import { ended } from './run.ts'
 
 const root = join(import.meta.dir, '../..')
 
@@ -16,19 +17,7 @@ export async function otpost(
   env: Readonly<Record<string, string>> = {},
   stdin: Uint8Array | 'ignore' = 'ignore',
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn(programLine(args), {
-    cwd: root,
-    env: programEnv(env),
-    stdin,
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { code, stdout, stderr }
+  return await ended(programLine(args), { cwd: root, env: programEnv(env), stdin })
 }
 
 /** Servers that a failed test left running end with this process. */
