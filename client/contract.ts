@@ -52,6 +52,25 @@ export interface SmsOtpSendRequest {
    */
   readonly reference?: string
   /**
+   * What the code is for, such as password-change. A verify must give the same purpose as the send, or
+   * none if it had none: otherwise the answer is mismatch, which counts.
+   */
+  readonly purpose?: string
+  /**
+   * The payment that the code confirms, which the message names. A verify must give the same
+   * transaction: otherwise the answer is mismatch, which counts. Amounts are compared by value, and the
+   * case of the currency is ignored. The message then does not have the loginId, and is an SMS or an
+   * e-mail.
+   */
+  readonly transaction?: {
+    /** A decimal string of at most 12 digits before and 3 after the point, such as "1250.00". */
+    readonly amount: string
+    /** A currency code of ISO 4217, such as INR. */
+    readonly currency: string
+    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    readonly payee: string
+  }
+  /**
    * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
    * address of your server. otpost stores only its hash.
    */
@@ -105,6 +124,25 @@ export interface EmailOtpSendRequest {
    * to 64 characters.
    */
   readonly reference?: string
+  /**
+   * What the code is for, such as password-change. A verify must give the same purpose as the send, or
+   * none if it had none: otherwise the answer is mismatch, which counts.
+   */
+  readonly purpose?: string
+  /**
+   * The payment that the code confirms, which the message names. A verify must give the same
+   * transaction: otherwise the answer is mismatch, which counts. Amounts are compared by value, and the
+   * case of the currency is ignored. The message then does not have the loginId, and is an SMS or an
+   * e-mail.
+   */
+  readonly transaction?: {
+    /** A decimal string of at most 12 digits before and 3 after the point, such as "1250.00". */
+    readonly amount: string
+    /** A currency code of ISO 4217, such as INR. */
+    readonly currency: string
+    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    readonly payee: string
+  }
   /**
    * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
    * address of your server. otpost stores only its hash.
@@ -218,6 +256,25 @@ export interface SmsOtpResendRequest {
    */
   readonly reference?: string
   /**
+   * What the code is for, such as password-change. A verify must give the same purpose as the send, or
+   * none if it had none: otherwise the answer is mismatch, which counts.
+   */
+  readonly purpose?: string
+  /**
+   * The payment that the code confirms, which the message names. A verify must give the same
+   * transaction: otherwise the answer is mismatch, which counts. Amounts are compared by value, and the
+   * case of the currency is ignored. The message then does not have the loginId, and is an SMS or an
+   * e-mail.
+   */
+  readonly transaction?: {
+    /** A decimal string of at most 12 digits before and 3 after the point, such as "1250.00". */
+    readonly amount: string
+    /** A currency code of ISO 4217, such as INR. */
+    readonly currency: string
+    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    readonly payee: string
+  }
+  /**
    * The IPv4 or IPv6 address of the end user's device, which the SMS pumping guard counts. Not the IP
    * address of your server. otpost stores only its hash.
    */
@@ -300,6 +357,25 @@ export interface PhoneOtpVerifyRequest {
   /** The code that the recipient entered: six digits. */
   readonly otp: string
   /**
+   * What the code is for, such as password-change. A verify must give the same purpose as the send, or
+   * none if it had none: otherwise the answer is mismatch, which counts.
+   */
+  readonly purpose?: string
+  /**
+   * The payment that the code confirms, which the message names. A verify must give the same
+   * transaction: otherwise the answer is mismatch, which counts. Amounts are compared by value, and the
+   * case of the currency is ignored. The message then does not have the loginId, and is an SMS or an
+   * e-mail.
+   */
+  readonly transaction?: {
+    /** A decimal string of at most 12 digits before and 3 after the point, such as "1250.00". */
+    readonly amount: string
+    /** A currency code of ISO 4217, such as INR. */
+    readonly currency: string
+    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    readonly payee: string
+  }
+  /**
    * True: the answer has a proof of the verification, for another service. It has the full phone number
    * or e-mail address.
    */
@@ -319,6 +395,25 @@ export interface EmailOtpVerifyRequest {
   /** The code that the recipient entered: six digits. */
   readonly otp: string
   /**
+   * What the code is for, such as password-change. A verify must give the same purpose as the send, or
+   * none if it had none: otherwise the answer is mismatch, which counts.
+   */
+  readonly purpose?: string
+  /**
+   * The payment that the code confirms, which the message names. A verify must give the same
+   * transaction: otherwise the answer is mismatch, which counts. Amounts are compared by value, and the
+   * case of the currency is ignored. The message then does not have the loginId, and is an SMS or an
+   * e-mail.
+   */
+  readonly transaction?: {
+    /** A decimal string of at most 12 digits before and 3 after the point, such as "1250.00". */
+    readonly amount: string
+    /** A currency code of ISO 4217, such as INR. */
+    readonly currency: string
+    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    readonly payee: string
+  }
+  /**
    * True: the answer has a proof of the verification, for another service. It has the full phone number
    * or e-mail address.
    */
@@ -336,8 +431,8 @@ export interface OtpVerified {
   readonly message: string
   /**
    * Only with proof: true. A JWS (EdDSA with Ed25519) with the claims iss, aud (appId), iat, exp (10
-   * minutes), jti (requestId), brandId, channel and to, and review: true for a review number. GET
-   * /.well-known/jwks.json has the public keys.
+   * minutes), jti (requestId), brandId, channel and to. It has purpose and transaction if the verify
+   * had them, and review: true for a review number. GET /.well-known/jwks.json has the public keys.
    */
   readonly proof?: string
   /** The id of this request, also in the header X-Request-Id and in the server log. */
@@ -347,9 +442,9 @@ export interface OtpVerified {
 /** Why verify fails: each code of the service with the fields that come with it alone. */
 export interface VerifyErrors {
   /**
-   * 400: otp is missing, not exactly one of phone and email is given, proof is not a boolean, the body
-   * is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters. 413: The body is
-   * larger than 16 KiB.
+   * 400: otp is missing, not exactly one of phone and email is given, proof is not a boolean, or
+   * purpose or transaction is invalid. Also: the body is not a JSON object, or Idempotency-Key is not 1
+   * to 255 visible ASCII characters. 413: The body is larger than 16 KiB.
    */
   readonly validation_error: object
   /** 400: brandId is missing. */
@@ -364,7 +459,10 @@ export interface VerifyErrors {
   readonly invalid_otp_format: object
   /** 401: appId or apiKey is missing, or the Authorization header has another form. */
   readonly unauthorized: object
-  /** 401: The code is wrong. The third wrong attempt has this answer too. */
+  /**
+   * 401: The code is wrong, or it was sent with another purpose or transaction. The third wrong attempt
+   * has this answer too.
+   */
   readonly mismatch: object
   /**
    * 403: The credentials are not valid, those in the header and in the body differ, or the app may not
@@ -745,7 +843,7 @@ export interface NotifyErrors {
   readonly unsupported_business: object
   /** 400: SMS: the template does not exist. */
   readonly invalid_template: object
-  /** 400: SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID are only for the OTP endpoints. */
+  /** 400: SMS: LOGIN_OTP, LOGIN_OTP_WITH_ID and TRANSACTION_OTP are only for the OTP endpoints. */
   readonly otp_template_not_supported: object
   /** 400: A variable of the template, or the data of a placeholder, is missing. */
   readonly missing_variable: object

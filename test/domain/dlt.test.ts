@@ -14,7 +14,7 @@ import {
   exportText,
   lintText,
 } from '../../src/domain/texts/dlt.ts'
-import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { isOtpKey, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
 import { registeredSmsText } from '../../src/domain/texts/sms.ts'
 import { otpTemplateOf, renderOtp, templateKeys } from '../../src/domain/texts/templates.ts'
 import { worded } from '../support/explained.ts'
@@ -368,8 +368,10 @@ describe('built-in texts', () => {
   const builtIn = (key: string, lang: string) => dltText(acme, key, lang)
   const languages = otpLanguages.map(({ tag }) => tag)
 
-  test.each(templateKeys)('%s has no error in any language', (key) => {
-    for (const lang of key.startsWith('LOGIN_OTP') ? languages : ['en']) {
+  test.each(templateKeys)('%s has no error in any language, a transaction in those of India', (key) => {
+    const ofIndia = ['en', 'hi', 'bn', 'ta', 'te', 'mr', 'gu', 'ur']
+    const translated = key === 'TRANSACTION_OTP' ? ofIndia : languages
+    for (const lang of isOtpKey(key) ? translated : ['en']) {
       const registrations = { [key]: registration, [`${key}:${lang}`]: registration }
       const text = builtIn(key, lang)
       expect(text?.lang).toBe(lang)
@@ -377,7 +379,12 @@ describe('built-in texts', () => {
       const subject = { ...text, brand: { ...acme, registrations } }
       const findings = lintText(subject, settings)
       expect(findings.filter(({ level }) => level === 'error')).toEqual([])
-      const expected = ['characters', ...(key === 'LOGIN_OTP' ? [] : ['variable-length'])]
+      const isOfMany = key === 'TRANSACTION_OTP'
+      const expected = [
+        'characters',
+        ...(key === 'LOGIN_OTP' ? [] : ['variable-length']),
+        ...(isOfMany ? ['variable-count'] : []),
+      ]
       expect(findings.map(({ rule }) => rule).filter((rule) => !expected.includes(rule))).toEqual([])
       expect(compareRegistered(subject, exportText(subject, settings), settings)).toEqual([])
     }
@@ -397,7 +404,7 @@ describe('built-in texts', () => {
       const about = { code: '493027', businessName: 'Acme', lifetimeSeconds: 300, loginId }
       const { text: sent } = renderOtp(
         about,
-        registeredSmsText({ ...acme, lang }, otpTemplateOf(loginId), undefined),
+        registeredSmsText({ ...acme, lang }, otpTemplateOf(about), undefined),
       )
       expect(filled).toBe(sent)
     }
@@ -422,9 +429,14 @@ describe('built-in texts', () => {
   test('are those that a brand uses without a text of its own', () => {
     const keys = (brand: DltBrand) => dltTexts(brand).map(({ templateKey, lang }) => `${templateKey} ${lang}`)
     const { brand } = notice(plain, { loginIdEnabled: false, notifyTemplates: ['ORDER_PLACED', 'NOTICE'] })
-    expect(keys(brand)).toEqual(['NOTICE en', 'LOGIN_OTP en', 'ORDER_PLACED en'])
+    expect(keys(brand)).toEqual(['NOTICE en', 'LOGIN_OTP en', 'TRANSACTION_OTP en', 'ORDER_PLACED en'])
     expect(keys({ ...brand, dltEnabled: false })).toEqual(['NOTICE en'])
-    expect(keys({ ...brand, lang: 'hi' })).toEqual(['NOTICE en', 'LOGIN_OTP hi', 'ORDER_PLACED en'])
+    expect(keys({ ...brand, lang: 'hi' })).toEqual([
+      'NOTICE en',
+      'LOGIN_OTP hi',
+      'TRANSACTION_OTP hi',
+      'ORDER_PLACED en',
+    ])
     const own = { ...brand.texts.all[0], templateKey: 'LOGIN_OTP', lang: 'en' } as const
     const texts = new BrandTexts(
       [{ ...notice(plain), ...own, channel: 'SMS', subject: null, html: null, version: 1, updatedAt: 0 }],

@@ -4,7 +4,7 @@ import { readLang } from '../../src/domain/ground/languages.ts'
 import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpLanguages } from '../../src/domain/texts/otp-texts.ts'
 import { registeredSmsText, type SmsText, smsText } from '../../src/domain/texts/sms.ts'
-import { otpKeyOf, otpTemplateOf, renderOtp } from '../../src/domain/texts/templates.ts'
+import { otpTemplateOf, renderOtp } from '../../src/domain/texts/templates.ts'
 
 const text = '{{otp}}'
 
@@ -27,7 +27,7 @@ function brandOf(lang: string, own = '', registered = '') {
   }
 }
 
-const loginOtp = otpTemplateOf(undefined)
+const loginOtp = otpTemplateOf({})
 
 function named({ lang, isOwn }: SmsText): string {
   return isOwn ? `own ${lang}` : `built-in ${lang}`
@@ -67,7 +67,9 @@ describe('the text of a code (D47)', () => {
 
   test('is that of its own template: a text of LOGIN_OTP is none of LOGIN_OTP_WITH_ID or of a mail', () => {
     const mail = new BrandTexts([ownText({ channel: 'EMAIL', subject: '' })], new Map())
-    expect(named(smsText(brandOf('en', 'en'), otpTemplateOf('jane'), undefined))).toBe('built-in en')
+    expect(named(smsText(brandOf('en', 'en'), otpTemplateOf({ loginId: 'jane' }), undefined))).toBe(
+      'built-in en',
+    )
     expect(named(smsText({ lang: 'en', texts: mail }, loginOtp, undefined))).toBe('built-in en')
   })
 
@@ -161,7 +163,7 @@ describe('rendering', () => {
         word,
         fc.option(word, { nil: undefined }),
         (builtIn, businessName, loginId) => {
-          const key = otpKeyOf(loginId)
+          const { key } = otpTemplateOf({ loginId })
           const { text: sent, variables } = renderOtp(
             { ...about, businessName, loginId },
             { lang: builtIn.tag, text: builtIn[key] },

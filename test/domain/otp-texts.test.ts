@@ -5,9 +5,16 @@ import { preferredTags, readLang } from '../../src/domain/ground/languages.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import { noTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpMail } from '../../src/domain/texts/emails.ts'
-import { otpLanguageOf, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { namedValues, otpLanguageOf, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
 import { smsText } from '../../src/domain/texts/sms.ts'
-import { boundText, type OtpValues, otpTemplateOf, renderOtp } from '../../src/domain/texts/templates.ts'
+import {
+  boundText,
+  firstSentence,
+  type OtpValues,
+  otpTemplateOf,
+  renderOtp,
+} from '../../src/domain/texts/templates.ts'
+import { formatted } from '../../src/domain/texts/variables.ts'
 
 /** Of each language its script, and whether its SMS are GSM-7 (design D47). */
 const languages: Readonly<Record<string, readonly [script: string, 'GSM-7' | 'UCS-2']>> = {
@@ -42,6 +49,7 @@ const tags = Object.keys(languages)
 const code = '493027'
 const businessName = 'Acme Bank Co'
 const loginId = 'jane.doe'
+const transaction = { amount: '1250', currency: 'INR', payee: 'City Water' }
 const domain = 'shop.example.com'
 const bound = { domain, androidHash: null }
 const shortened = { segmentsOf, mayShorten: true }
@@ -55,7 +63,7 @@ test('the languages are those of design D47', () => {
 describe.each(tags)('%s', (tag) => {
   const [script, encoding] = languages[tag] ?? []
   const language = otpLanguageOf(tag)
-  const rendered = (about: OtpValues) => renderOtp(about, smsText(brand, otpTemplateOf(about.loginId), tag))
+  const rendered = (about: OtpValues) => renderOtp(about, smsText(brand, otpTemplateOf(about), tag))
   const letters = (text: string) => text.match(/\p{L}/gu) ?? []
   const isOwn = new RegExp(`^[\\p{Script=${script}}\\p{Script=Common}]$`, 'u')
   /** Words of the text itself; OTP is a word in many languages. */
@@ -76,6 +84,20 @@ describe.each(tags)('%s', (tag) => {
     }
   })
 
+  test('names a transaction in three sentences, in one segment of GSM-7 or at most two of UCS-2', () => {
+    const { text } = rendered({ code, businessName, lifetimeSeconds: 300, transaction })
+    const { count: segments } = segmentsOf(text)
+    expect(segments).toBeLessThanOrEqual(encoding === 'GSM-7' ? 1 : 2)
+    expect(segmentsOf(text).encoding).toBe(encoding ?? 'UCS-2')
+    const amount = formatted('number', '1250.00', tag)
+    for (const part of [code, businessName, amount, 'INR', 'City Water']) expect(count(text, part)).toBe(1)
+    const first = firstSentence(language.TRANSACTION_OTP)
+    for (const name of ['otp', 'businessName', ...namedValues.TRANSACTION_OTP])
+      expect(first).toContain(`{{${name}}}`)
+    expect(text).toBe(text.normalize('NFC'))
+    expect(boundText(text, code, bound, shortened)).toStartWith(firstSentence(text))
+  })
+
   test('keeps the code and the brand in one segment with the Web OTP line', () => {
     for (const login of [undefined, loginId]) {
       const about = { code, businessName, lifetimeSeconds: 300, loginId: login }
@@ -94,7 +116,7 @@ describe.each(tags)('%s', (tag) => {
       expect(letters(ownWords(text)).length).toBeGreaterThan(3)
     }
     if (script !== 'Arabic') return
-    for (const text of [texts.LOGIN_OTP, texts.LOGIN_OTP_WITH_ID, texts.subject])
+    for (const text of [texts.LOGIN_OTP, texts.LOGIN_OTP_WITH_ID, texts.TRANSACTION_OTP, texts.subject])
       expect(text.match(/\p{L}/u)?.[0]).toMatch(/\p{Script=Arabic}/u)
   })
 

@@ -131,7 +131,7 @@ describe('the texts of a brand by template and language', () => {
   })
   test('leaves out codes with a login ID, unless the brand has them', () => {
     expect(row('LOGIN_OTP_WITH_ID')).toBeUndefined()
-    expect(textMatrix({ ...freshBrand('acme'), loginIdEnabled: true }, settings).rows).toHaveLength(7)
+    expect(textMatrix({ ...freshBrand('acme'), loginIdEnabled: true }, settings).rows).toHaveLength(9)
   })
   test.each([
     ['hi', 'Hindi'],

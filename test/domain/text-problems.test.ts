@@ -35,6 +35,7 @@ describe('a text is stored (design D47)', () => {
     ['of a new template without placeholders', sms('Hello', 'A_1')],
     ['of a mail', mail({})],
     ['of a mail with a link', mail({ text: '{{otp}} {{link}}', html: '{{otp}} <a href="{{link}}">Go</a>' })],
+    ['of a transaction', sms('{{otp}} {{amount}} {{currency}} {{payee}}', 'TRANSACTION_OTP')],
     ['of a mail with HTML', mail({ subject: '{{minutes}}', html: `<b>{{otp}}</b>${'x'.repeat(19_986)}` })],
   ]
   test.each(valid)('%s', (_, fields) => {
@@ -49,6 +50,8 @@ describe('a text is rejected (design D47)', () => {
     ['without the code', sms('Hello'), 'The text must have the code, {{otp}}, once.'],
     ['with the code twice', sms('{{otp}} {{otp}}'), 'The text must have the code, {{otp}}, only once.'],
     ['with {{lifetime}}', sms('{{otp}} {{lifetime}}'), 'It may have {{otp}}, {{businessName}}, {{minutes}}.'],
+    ['without the payee', sms('{{otp}} {{amount}} {{currency}}', 'TRANSACTION_OTP'), 'must have {{payee}}'],
+    ['with a payee', sms('{{otp}} {{payee}}'), 'must not have the placeholder {{payee}}'],
     ['with a loginId', sms('{{otp}} {{loginId}}'), 'must not have the placeholder {{loginId}}'],
     ['with a name in other letters', sms('{{OTP}} {{otp}}'), '{{OTP}}'],
     ['with a name of Object.prototype', sms('{{otp}} {{constructor}}'), '{{constructor}}'],
@@ -73,7 +76,7 @@ describe('a text is rejected (design D47)', () => {
     [
       'of a mail of a new template',
       mail({ templateKey: own }),
-      'Only LOGIN_OTP and LOGIN_OTP_WITH_ID have e-mail texts.',
+      'Only LOGIN_OTP, LOGIN_OTP_WITH_ID, TRANSACTION_OTP have e-mail texts.',
     ],
     ['of a mail without a subject', mail({ subject: null }), 'The subject is required.'],
     ['of a mail with the code in the subject', mail({ subject: '{{otp}}' }), 'The subject must not have'],

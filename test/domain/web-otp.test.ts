@@ -24,7 +24,10 @@ function otpText(
     lifetimeSeconds: 300,
     ...properties,
   }
-  const { text } = renderOtp({ code, loginId, ...rest }, smsText(brand, otpTemplateOf(loginId), undefined))
+  const { text } = renderOtp(
+    { code, loginId, ...rest },
+    smsText(brand, otpTemplateOf({ loginId }), undefined),
+  )
   return text
 }
 

@@ -320,6 +320,9 @@ describe('a request example', () => {
     const sent = JSON.parse(JSON.stringify(body).replaceAll(soon, new Date(now + 60_000).toISOString()))
     const { status, body: answer } = await app.postRaw(pathOf(operation), sent)
     if (status < 300 || answer.error === 'not_found') return true
+    // The schema does not list the currencies.
+    if (answer.field === 'transaction.currency' && /^[A-Za-z]{3}$/.test(sent.transaction.currency))
+      return undefined
     return ofFields.has(answer.error) ? false : undefined
   }
 
@@ -412,10 +415,13 @@ describe('a request example', () => {
         '/otp/send businessName 40',
         '/otp/send reference 64',
         '/otp/send deviceId 128',
+        '/otp/send transaction.payee 40',
         '/otp/resend loginId 64',
         '/otp/resend businessName 40',
         '/otp/resend reference 64',
         '/otp/resend deviceId 128',
+        '/otp/resend transaction.payee 40',
+        '/otp/verify transaction.payee 40',
         '/notify to 100',
         '/notify reference 64',
         '/notify message 1600',

@@ -239,6 +239,7 @@ describe('concurrent requests', () => {
       policy: app.app.context.policy.cached([]),
       limits: { ...limits, globalPerMinute: 1000 },
       proofIssuer: () => 'otpost',
+      isTopLevelDomain: () => false,
     }
     const underWay = Array.from({ length: 2 }, async () => {
       const call = newContext()

@@ -411,6 +411,7 @@ class Simulation {
       proofIssuer: () => 'otpost',
       rejections: new CredentialRejections(),
       segmentsOf: oneSegment,
+      isTopLevelDomain: () => false,
       secrets: {
         ...secrets,
         newCode: () => {

@@ -1,4 +1,5 @@
 import { freshEmail, freshPhone, type Row, row } from '../support/rows.ts'
+import { bindingRows } from './binding.ts'
 
 /** Brands of the rows, beside acme. */
 export const sendBrands = {
@@ -156,6 +157,10 @@ export function sendRows(): readonly Row[] {
       phone: freshPhone(),
       loginId: 5,
     }),
+    // Design D55.
+    ...bindingRows.map(([field, name, fields]) =>
+      row(field === null ? '200' : `400 validation_error ${field}`, name, { phone: freshPhone(), ...fields }),
+    ),
     // Spec 4.1, 400 brand_id_required; D7.
     row('400 brand_id_required', 'no brandId', { brandId: undefined, phone: freshPhone() }),
     row('400 brand_id_required', 'a null brandId', { brandId: null, phone: freshPhone() }),

@@ -1,5 +1,6 @@
 import { credentials } from '../support/app.ts'
 import { type Row, row } from '../support/rows.ts'
+import { bindingRows } from './binding.ts'
 
 /** An app with an id that a code record cannot have: its credentials are valid, but verify rejects it. */
 export const colon = { appId: 'shop:1', apiKey: 'key-of-the-colon' } as const
@@ -59,6 +60,9 @@ export const verifyRows: readonly Row[] = [
   row('400 validation_error proof', 'proof as an array', { phone, otp, proof: [true] }),
   row('404 not_found', 'proof, without a code', { phone, otp, proof: true }),
   row('404 not_found', 'proof as null', { phone, otp, proof: null }),
+  ...bindingRows.map(([field, name, fields]) =>
+    row(field === null ? '404 not_found' : `400 validation_error ${field}`, name, { phone, otp, ...fields }),
+  ),
   // Spec 4.3, 400 invalid_app_id.
   row('400 invalid_app_id', 'an appId with a colon', { ...colon, phone, otp }),
   // Spec 4.3, 400 brand_id_required.

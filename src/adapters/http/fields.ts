@@ -1,5 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { notBlank, oneOf } from './schema.ts'
+import { capitalized } from '../../domain/ground/format.ts'
+import { purposePattern } from '../../domain/otp/binding.ts'
+import { transactionRules } from '../../domain/texts/transaction.ts'
+import type { VariableRule } from '../../domain/texts/variables.ts'
+import { notBlank, oneOf, optional } from './schema.ts'
 
 // The fields that requests and answers of several endpoints have.
 
@@ -54,6 +58,35 @@ export const reference = Type.String({
   description:
     'Your own id of this request, which the event log shows. No line breaks, no invisible characters.',
 })
+
+/** What a code is for (design D55). */
+export const binding = {
+  purpose: optional(
+    Type.String({
+      pattern: purposePattern,
+      description:
+        'What the code is for, such as password-change. A verify must give the same purpose as the send, or none if it had none: otherwise the answer is mismatch, which counts.',
+    }),
+  ),
+  transaction: optional(
+    Type.Object(
+      {
+        amount: part(transactionRules.amount),
+        currency: part(transactionRules.currency),
+        payee: part(transactionRules.payee),
+      },
+      {
+        additionalProperties: false,
+        description:
+          'The payment that the code confirms, which the message names. A verify must give the same transaction: otherwise the answer is mismatch, which counts. Amounts are compared by value, and the case of the currency is ignored. The message then does not have the loginId, and is an SMS or an e-mail.',
+      },
+    ),
+  ),
+}
+
+function part({ name: _, type: __, description, ...rules }: VariableRule) {
+  return Type.Unsafe<string>({ type: 'string', description: `${capitalized(description)}.`, ...rules })
+}
 
 /** Any value, since none is an error (design D47). */
 export function langField(what: string, more: string) {

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, notInArray, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, ne, notInArray, sql } from 'drizzle-orm'
 import type { MessageReport, ReportChange } from '../../domain/delivery/delivery-reports.ts'
 import type { NotifyOrder } from '../../domain/ground/notify-job.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
@@ -84,12 +84,12 @@ function createTraceReader({
       return row && traceOf(row)
     },
     guarded: async (limit) => {
-      const { requestId, guard } = requests
+      const { requestId, guard, operation } = requests
       const latest = sql`(SELECT ${requestId} FROM ${requests} ORDER BY ${requestId} DESC LIMIT ${mostSearched})`
       const rows = await orm
         .select()
         .from(requests)
-        .where(and(inArray(requestId, latest), notInArray(guard, [...otherFlags])))
+        .where(and(inArray(requestId, latest), ne(operation, 'verify'), notInArray(guard, [...otherFlags])))
         .orderBy(desc(requestId))
         .limit(limit)
       return rows.map(traceOf)

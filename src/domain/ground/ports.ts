@@ -32,9 +32,11 @@ export interface Secrets {
   newWebhookSecret(): string
   /** The `webhook-id` of an event. Sorts by its time. */
   newEventId(at: EpochMs): string
-  /** The hashed identifier of a recipient, IP address, device or Idempotency-Key: 132 bits in base64url, under each secret key. */
+  /** The hashed identifier of a recipient, IP address, device, Idempotency-Key or part of what a code is for: 132 bits in base64url, under each secret key. */
   subjects(
-    kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip' | 'device' | 'operator' | 'idempotency-key' | 'idempotency-body',
+    kind:
+      | ('SMS' | 'EMAIL' | 'mailbox' | 'ip' | 'device' | 'operator')
+      | ('idempotency-key' | 'idempotency-body' | 'code-part'),
     value: string,
   ): readonly [string, ...string[]]
   /** 96 bits of an HMAC-SHA-256 in base64url, under the present secret key. */

@@ -17,9 +17,12 @@ import {
   type Flag,
   guardDecision,
   isBlocked,
+  isOtherPart,
   isSurge,
   type LimitStatus,
   type Operation,
+  otherPartsOf,
+  type PartFlag,
   type RequestEnd,
   testAppId,
 } from '../request/request-context.ts'
@@ -183,6 +186,12 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
   unavailable: ['inside'],
 }
 
+/** Undefined: none differs, so that a mismatch is one of the code itself. */
+function otherPartsWords(flags: readonly Flag[]): string | undefined {
+  const parts = otherPartsOf(flags)
+  return parts.length === 0 ? undefined : `not as the code was sent: ${parts.join(', ')}`
+}
+
 function kindOf(error: string): FailureKind {
   return Object.hasOwn(refusals, error) ? (error as FailureKind) : 'internal_error'
 }
@@ -195,7 +204,7 @@ function checks(trace: RequestTrace): Check[] {
   const isTest = app === testAppId
   const lines = isTest ? [] : [passed(`credentials of app ${app}`)]
   const refused = (text: string): Check[] => [...lines, { result: 'REJECTED', text }]
-  const why = end?.message ?? meaning ?? end?.error ?? ''
+  const why = otherPartsWords(flags) ?? end?.message ?? meaning ?? end?.error ?? ''
 
   if (failed === 'proof') return [...limits.map(limitCheck), { result: 'REJECTED', text: `proof: ${why}` }]
   if (failed === 'app' || (failed === 'brand' && kind !== 'template_not_allowed')) return refused(why)
@@ -211,7 +220,7 @@ function checks(trace: RequestTrace): Check[] {
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
   lines.push(
     passed('fields'),
-    ...flags.flatMap((flag) => (flag === 'replayed' ? [] : flagLine(flag, isDenied))),
+    ...flags.flatMap((flag) => (flag === 'replayed' || isOtherPart(flag) ? [] : flagLine(flag, isDenied))),
   )
   if (isDenied) return lines
   if (failed === 'code') return refused(why)
@@ -238,7 +247,7 @@ const checkClientIp = [
   'If the codes are genuine, check that `clientIp` is the IP address of the end user, and not one of a proxy or server.',
 ]
 
-function flagLine(flag: Exclude<Flag, 'replayed'>, isDenied: boolean): Check {
+function flagLine(flag: Exclude<Flag, 'replayed' | PartFlag>, isDenied: boolean): Check {
   if (flag === 'review') {
     const text = 'review number: the code is the fixed code of the number, which no provider sends'
     return { result: 'recorded', text }
@@ -352,7 +361,8 @@ export function resultOf(call: LoggedRequest): CallResult {
   }
   const last = deliveries.findLast(({ outcome }) => outcome !== 'accepted')
   const [, meaning = ''] = refusals[kindOf(error)]
-  return { result: error, why: last ? `${last.provider}: ${whyOf(last)}` : (message ?? meaning) }
+  const why = last ? `${last.provider}: ${whyOf(last)}` : (otherPartsWords(flags) ?? message ?? meaning)
+  return { result: error, why }
 }
 
 function jobWords({ state, masked, tries, dueAt, expiresAt, updatedAt, reason }: ListedJob): string {

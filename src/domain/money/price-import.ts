@@ -1,4 +1,5 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
+import { isCurrency } from '../ground/currency.ts'
 import { count, counted } from '../ground/format.ts'
 import { amountForm, formatMicros, parseMicros } from './amounts.ts'
 import type { Budget } from './budgets.ts'
@@ -18,8 +19,6 @@ const largestPrice = 1000
 
 const columns = ['prefix', 'currency', 'price', 'provider']
 const headers = [columns.slice(0, 3), columns]
-
-const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
 
 /** Checks every row of a price file (D42). The first record is the header row. Records without text are skipped. */
 export function checkPrices(records: Iterable<PriceRecord>, knownProviders: readonly string[]) {
@@ -96,8 +95,7 @@ function checkRow(
     faults.push('`prefix` must have 1 to 15 digits and start with the country code, such as +447.')
 
   const currency = currencyText.toUpperCase()
-  if (!currencies.has(currency))
-    faults.push('`currency` must be a currency code of three letters, such as EUR.')
+  if (!isCurrency(currency)) faults.push('`currency` must be a currency code of three letters, such as EUR.')
 
   const priceMicros = parseMicros(priceText)
   const isPrice = priceMicros !== undefined && priceMicros <= largestPrice * 1_000_000

@@ -8,7 +8,7 @@ import { readLang } from '../ground/languages.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { Mailer, PhoneWay, Segments } from '../ground/providers.ts'
 import type { Clock } from '../ground/time.ts'
-import { optionalWords } from '../ground/words.ts'
+import { type IsTopLevelDomain, optionalWords } from '../ground/words.ts'
 import type { Effect } from '../limits/effects.ts'
 import type { Subject } from '../limits/limits.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -16,8 +16,9 @@ import type { ReviewNumber } from '../policy/review-number.ts'
 import { noteRecipient, type RequestContext } from '../request/request-context.ts'
 import type { BrandWithTexts } from '../texts/brand.ts'
 import { mailOf, otpMail } from '../texts/emails.ts'
-import { otpSms, refuseLongLoginId, smsOf } from '../texts/sms.ts'
-import { otpKeyOf } from '../texts/templates.ts'
+import { otpSms, refuseLongValues, smsOf } from '../texts/sms.ts'
+import { otpTemplateOf } from '../texts/templates.ts'
+import { type Binding, boundCode, isBound, partHashes, readBinding } from './binding.ts'
 import type { GuardedCode } from './guarded.ts'
 import type { NewCode } from './store.ts'
 
@@ -30,6 +31,7 @@ export interface OrderPorts extends WayPorts {
   readonly mailer: Mailer
   readonly breakers: Breakers
   readonly segmentsOf: (text: string) => Segments
+  readonly isTopLevelDomain: IsTopLevelDomain
   readonly otpTtlSeconds: number
   readonly ladder: Ladder
   /** Undefined: turned off. */
@@ -108,13 +110,15 @@ export function readOrder(ports: OrderPorts, context: RequestContext, body: Body
   if (!isGiven(body[field])) throw invalidField(field, `is required when \`channel\` is ${channel}.`)
   if (addressee === undefined) throw invalidField(field, ports.contacts.faultOf(body[field], channel))
   const givenLoginId = optionalWords('loginId', body.loginId, { max: 64 })
-  const loginId = brand.loginIdEnabled ? givenLoginId : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   if (isOtherName) throw invalidField('businessName', 'is the name of a brand that is not `brandId`.')
   context.reference = readReference(body)
   const client = readClient(ports, body)
-  const text = { loginId, businessName, lang: readLang(body) }
-  const via = by.relayed ? 'sms' : readVia(ports, context, body, channel)
+  const binding = readBinding(body, ports.isTopLevelDomain)
+  // A message names one thing.
+  const loginId = brand.loginIdEnabled && !binding.transaction ? givenLoginId : undefined
+  const text = { loginId, businessName, lang: readLang(body), binding }
+  const via = by.relayed ? 'sms' : readVia(ports, context, body, channel, binding)
   return channel === 'SMS'
     ? smsOrder(ports, context, by, { addressee, field, client, text, via })
     : mailOrder(ports, context, by, { addressee, client, text })
@@ -126,13 +130,16 @@ function readVia(
   { operation }: RequestContext,
   { via }: Body,
   channel: Channel,
+  { transaction }: Binding,
 ): PhoneWay | undefined {
-  if (!isGiven(via)) return undefined
+  // The messages of other ways name no transaction.
+  if (!isGiven(via)) return transaction && 'sms'
   if (operation !== 'resend') throw invalidField('via', 'is a field of /otp/resend only.')
   if (channel === 'EMAIL') throw invalidField('via', 'is for `channel` SMS only.')
   const ways = waysOf(phoneRoutes)
   const way = ways.find((each) => each === via)
   if (!way) throw invalidField('via', `must be a way that this server has: ${ways.join(', ')}.`)
+  if (transaction && way !== 'sms') throw invalidField('via', 'must be sms with `transaction`.')
   return way
 }
 
@@ -142,6 +149,7 @@ interface TextChoice {
   readonly businessName: string | undefined
   /** As `readLang` returns it. */
   readonly lang: string | undefined
+  readonly binding: Binding
 }
 
 function smsOrder(
@@ -159,15 +167,20 @@ function smsOrder(
   const isTemplate = relayed?.text === undefined
   const about = { field, brand, policy, isTemplate, way: via ?? ports.ladder.ways[0] }
   const way = smsWay(ports, context, addressee, about)
-  const { loginId, businessName = brand.displayName, lang } = text
-  if (loginId !== undefined && isScrubbed(way, brand)) refuseLongLoginId(brand, loginId, lang)
+  const { loginId, businessName = brand.displayName, lang, binding } = text
+  const named = { loginId, transaction: binding.transaction }
+  if (isScrubbed(way, brand)) refuseLongValues(brand, named, lang)
   const { to, subject } = addressee
   const review = relayed ? undefined : policy.reviewNumberOf(subject, brand.slug, ports.now())
-  const { otp, code } = newCode(ports, context, brand, addressee, { review, given: relayed?.code })
+  const { otp, code } = newCode(ports, context, brand, addressee, {
+    review,
+    given: relayed?.code,
+    binding,
+  })
   if (review) return { review, code }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
   const isRegistered = way.providers.some(({ route }) => route === 'template')
-  const values = { code: otp, businessName, lifetimeSeconds, loginId }
+  const values = { code: otp, businessName, lifetimeSeconds, ...named }
   const content =
     relayed?.text === undefined
       ? otpSms(brand, values, lang, { segmentsOf, isRegistered })
@@ -198,15 +211,17 @@ function mailOrder(
   {
     addressee,
     client,
-    text: { loginId, businessName, lang },
+    text: { loginId, businessName, lang, binding },
   }: { addressee: Addressee; client: EndUser; text: TextChoice },
 ): Order {
-  const { otp, code } = newCode(ports, context, brand, addressee, { given: relayed?.code })
-  const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, loginId }
-  const template = otpKeyOf(loginId)
-  const message = mailOf(brand, otpMail(brand, { ...values, to: relayed ? undefined : addressee.to }, lang), {
+  const { otp, code } = newCode(ports, context, brand, addressee, { given: relayed?.code, binding })
+  const named = { loginId, transaction: binding.transaction }
+  // The page of the link knows neither the code of a relay nor what a code is for.
+  const to = relayed || isBound(binding) ? undefined : addressee.to
+  const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, ...named, to }
+  const message = mailOf(brand, otpMail(brand, values, lang), {
     ...sendingOf(context, addressee),
-    template,
+    template: otpTemplateOf(named).key,
   })
   const { subject } = addressee
   const isGuarded = client.ip !== null || client.device !== null
@@ -227,11 +242,22 @@ function newCode(
   { requestId: id }: RequestContext,
   { slug: brandSlug }: BrandWithTexts,
   { channel, to, subject }: Addressee,
-  { review, given }: { readonly review?: ReviewNumber | undefined; readonly given: string | undefined },
+  {
+    review,
+    given,
+    binding,
+  }: {
+    readonly review?: ReviewNumber | undefined
+    readonly given: string | undefined
+    readonly binding: Binding
+  },
 ): { readonly otp: string; readonly code: NewCode } {
   const otp = given ?? secrets.newCode()
   const keyedCode = review?.keyedCode ?? secrets.keyedCodes({ brandSlug, channel, to }, otp)[0]
-  const hash = secrets.saltedHash(id, keyedCode)
+  const hash = [
+    secrets.saltedHash(id, boundCode(keyedCode, binding)),
+    ...partHashes(secrets, id, binding),
+  ].join(' ')
   return { otp, code: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider: null } }
 }
 

@@ -28,7 +28,7 @@ import {
 export interface Code {
   /** The ID of the request that sent it, and the salt of the hash. */
   readonly id: string
-  /** Empty: revoked, and kept for its provider. */
+  /** As in `NewCode`. Empty: revoked, and kept for its provider. */
   readonly hash: string
   readonly attempts: number
   readonly createdAt: EpochMs
@@ -83,7 +83,8 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
     if (!code || isOther || code.hash === '' || isFromBeforeStep(code.createdAt, now))
       return { kind: 'absent' }
     if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }
-    if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
+    const [hash = '', ...partHashes] = code.hash.split(' ')
+    if (keyedCodes.some((keyedCode) => isHashOf(hash, code.id, keyedCode))) {
       state.setCode(subject, brandSlug, undefined)
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
       emit('otp.verified', code)
@@ -94,7 +95,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
     if (code.attempts + 1 === maxAttempts) emit('otp.locked', code)
     if (failureBudget) admit(state, [failureBudget], now)
-    return kept({ kind: 'mismatch' })
+    return kept({ kind: 'mismatch', ...(partHashes.length > 0 && { sent: { id: code.id, partHashes } }) })
   }
 }
 

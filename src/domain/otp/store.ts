@@ -13,6 +13,7 @@ export interface NewCode {
   readonly brandSlug: string
   /** The ID of the request. */
   readonly id: string
+  /** Of a code that is for something, a space and each of `partHashes` follow. */
   readonly hash: string
   readonly ttlMs: number
   /** Expected to send it. Null: none, as it is the fixed code of a review number. */
@@ -30,7 +31,11 @@ export type SendDecision =
 
 export type Verdict =
   | ({ readonly kind: 'verified' } & VerifiedCode)
-  | { readonly kind: 'mismatch' }
+  | {
+      readonly kind: 'mismatch'
+      /** Of the code that was sent. Undefined: it is for nothing. */
+      readonly sent?: { readonly id: string; readonly partHashes: readonly string[] }
+    }
   | { readonly kind: 'locked'; readonly resetsInMs: number }
   | { readonly kind: 'absent' }
 

@@ -4,6 +4,7 @@ import type { Contacts, Recipient } from '../ground/contact.ts'
 import { Failure, failureMessages, invalid, invalidField } from '../ground/failures.ts'
 import type { Secrets } from '../ground/ports.ts'
 import { minuteMs } from '../ground/time.ts'
+import type { IsTopLevelDomain } from '../ground/words.ts'
 import type { Guard } from '../guard/guard.ts'
 import { authenticate, type CredentialPorts, isAppId, permitted } from '../limits/credentials.ts'
 import { pass, ReadFields, retryAfterSeconds, uncounted } from '../limits/gates.ts'
@@ -18,6 +19,7 @@ import {
   type VerifiedCode,
 } from '../request/request-context.ts'
 import { approvedBrand, type Brands } from '../texts/brand.ts'
+import { type Binding, boundCode, otherParts, readBinding } from './binding.ts'
 import type { ProofPorts, ProofStamp } from './proof.ts'
 import type { OtpStore, Verdict } from './store.ts'
 
@@ -30,6 +32,7 @@ export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts, Proof
   readonly destinationOf: DestinationOf
   readonly guard: Guard
   readonly policy: ReadPolicy
+  readonly isTopLevelDomain: IsTopLevelDomain
 }
 
 /** A key is never in progress: its answer is stored with the guess. */
@@ -84,7 +87,8 @@ export async function verifyCode(
       () => ({ claims: uncounted(answer.value.wrongCodes) }),
     ]
     const { decision } = await pass(ports, context, gates, (claims) => {
-      const { recipient, subject, wrongCodes, otp } = answer.value
+      const { recipient, subject, wrongCodes, otp, binding } = answer.value
+      const keyedCodes = ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp)
       context.recipientHash = subject[0]
       const now = ports.now()
       const attempt = {
@@ -96,7 +100,7 @@ export async function verifyCode(
         subject,
         brandSlug,
         id,
-        keyedCodes: ports.secrets.keyedCodes({ brandSlug, ...recipient }, otp),
+        keyedCodes: keyedCodes.map((keyedCode) => boundCode(keyedCode, binding)),
         // The app that sent the code may be another one.
         eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
         reviewUse: { operation: 'verify', app, requestId: context.requestId, brandSlug },
@@ -104,6 +108,10 @@ export async function verifyCode(
       return ports.store.guess(attempt, now)
     })
     const { verdict } = decision
+    if (verdict.kind === 'mismatch') {
+      const others = otherParts(ports.secrets, answer.value.binding, verdict.sent)
+      for (const part of others) noteFlag(context, `other-${part}`)
+    }
     if (verdict.kind !== 'verified') throw failureOf(verdict)
     noteVerified(ports, context, verdict, answer.value)
     return verifiedWith(stamp, verdict)
@@ -112,8 +120,9 @@ export async function verifyCode(
   if (!stamp) return undefined
   const { keyId, ...more } = stamp
   const jti = context.replayOf ?? context.requestId
-  const about = { iss: ports.proofIssuer(), aud: app, jti, brandId: brandSlug, ...answer.value.recipient }
-  return ports.proofs.sign({ ...about, ...more, exp: more.iat + proofSeconds }, keyId)
+  const { recipient, binding } = answer.value
+  const about = { iss: ports.proofIssuer(), aud: app, jti, brandId: brandSlug, ...recipient }
+  return ports.proofs.sign({ ...about, ...binding, ...more, exp: more.iat + proofSeconds }, keyId)
 }
 
 function verifiedWith(
@@ -151,10 +160,11 @@ interface Answer {
   /** Their limit, unless it is turned off. */
   readonly wrongCodes: readonly Claim[]
   readonly otp: string
+  readonly binding: Binding
 }
 
 function readAnswer(
-  { contacts, limits, secrets }: VerifyOtpPorts,
+  { contacts, limits, secrets, isTopLevelDomain }: VerifyOtpPorts,
   context: RequestContext,
   body: Body,
   /** Undefined: of a relay. */
@@ -173,9 +183,10 @@ function readAnswer(
     throw new Failure('invalid_contact', `${failureMessages.invalid_contact} ${problem}`)
   }
   if (isGiven(proof) && typeof proof !== 'boolean') throw invalidField('proof', 'must be true or false.')
+  const binding = readBinding(body, isTopLevelDomain)
   if (appId !== undefined && !isAppId(appId)) throw new Failure('invalid_app_id')
   noteRecipient(context, recipient)
   const subject = secrets.subjects(recipient.channel, recipient.to)
   const budget = failureBudget(limits, subject)
-  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp }
+  return { recipient, subject, wrongCodes: budget ? [budget] : [], otp, binding }
 }

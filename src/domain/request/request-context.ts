@@ -65,14 +65,38 @@ export interface RequestContext {
 /**
  * `destination`: blocked, or of a rule with `monitor` (design D40). `replayed`: the only flag of a repeated request (design D43).
  * `review`: the code was that of a review number, and no provider was called (design D48).
+ * `other-amount` and others: a code was verified with another one than it was sent with (design D55).
  * `notify-country`, `notify-range`: notifications unlike the history of the app. The others are the guard's (design D41).
  */
 export type Flag = OtherFlag | SurgeFlag | GuardReason
 
-type OtherFlag = 'destination' | 'replayed' | 'review'
+type OtherFlag = 'destination' | 'replayed' | 'review' | PartFlag
+
+/** What a code can be for (design D55). */
+export const bindingParts = ['purpose', 'amount', 'currency', 'payee'] as const
+export type BindingPart = (typeof bindingParts)[number]
+export type PartFlag = `other-${BindingPart}`
 
 /** Neither of the guard nor about notifications. */
-export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed', 'review']
+export const otherFlags: readonly OtherFlag[] = [
+  'destination',
+  'replayed',
+  'review',
+  ...bindingParts.map(partFlag),
+]
+
+function partFlag(part: BindingPart): PartFlag {
+  return `other-${part}`
+}
+
+/** The parts in which a request to verify differs from the send of the code. */
+export function otherPartsOf(flags: readonly Flag[]): readonly BindingPart[] {
+  return bindingParts.filter((part) => flags.includes(partFlag(part)))
+}
+
+export function isOtherPart(flag: Flag): flag is PartFlag {
+  return bindingParts.some((part) => flag === partFlag(part))
+}
 
 const flags: readonly string[] = [...otherFlags, ...surgeFlags, ...guardReasons]
 

@@ -118,8 +118,15 @@ export function dltTexts(brand: DltBrand, templateKey?: string): readonly DltTex
 /** The texts that a brand sends on the registered route: of each template the default one, and those registered by language. */
 export function registeredTexts(brand: DltBrand): readonly DltText[] {
   if (!brand.dltEnabled) return []
-  const keys = ['LOGIN_OTP', ...(brand.loginIdEnabled ? ['LOGIN_OTP_WITH_ID'] : []), ...brand.notifyTemplates]
   const targets = Object.keys(brand.registrations).map(registeredTarget)
+  const isForTransactions = targets.some(({ templateKey }) => templateKey === 'TRANSACTION_OTP')
+  const keys = [
+    'LOGIN_OTP',
+    ...(brand.loginIdEnabled ? ['LOGIN_OTP_WITH_ID'] : []),
+    // Most brands confirm no transactions.
+    ...(isForTransactions ? ['TRANSACTION_OTP'] : []),
+    ...brand.notifyTemplates,
+  ]
   return distinct(
     keys.flatMap((key) => {
       const registered = targets.filter(({ templateKey }) => templateKey === key)
@@ -194,8 +201,11 @@ function variableOf(words: string, { brand, templateKey, lang, variables }: DltT
 
 const types: Readonly<Record<string, 'number'>> = { otp: 'number', minutes: 'number', lifetime: 'number' }
 
+/** The amount has three separators of thousands. */
+const longestOfOtp: Readonly<Record<string, number>> = { loginId: 64, amount: 19, currency: 3, payee: 40 }
+
 function longestOf(name: string, templateKey: string): number {
-  if (templateOf(templateKey)?.audience === 'otp') return name === 'loginId' ? 64 : 6
+  if (templateOf(templateKey)?.audience === 'otp') return longestOfOtp[name] ?? 6
   return templateOf(templateKey)?.variables.find((rule) => rule.name === name)?.maxLength ?? defaultMaxLength
 }
 

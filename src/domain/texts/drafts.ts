@@ -8,6 +8,7 @@ import {
   type TextTarget,
 } from './brand-texts.ts'
 import { lintText } from './dlt.ts'
+import { introOf } from './emails.ts'
 import { templateIn } from './notify-texts.ts'
 import { isOtpKey, otpLanguageOf } from './otp-texts.ts'
 import { type PreviewSettings, previewOf } from './preview.ts'
@@ -39,7 +40,10 @@ export function builtInParts(
   const inMinutes = language.lifetime(Number(minutes) * 60).replace(minutes, '{{minutes}}')
   const [subject, text] =
     channel === 'EMAIL'
-      ? [language.subject, [language.intro, '{{otp}}', language.expiry, language.unrequested].join('\n\n')]
+      ? [
+          language.subject,
+          [...introOf(templateKey, language), language.expiry, language.unrequested].join('\n\n'),
+        ]
       : ['', language[templateKey]]
   return { subject, text: text.replaceAll('{{lifetime}}', inMinutes), html: '' }
 }

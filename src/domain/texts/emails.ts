@@ -16,7 +16,7 @@ import {
   smallPrint,
 } from './mail-layout.ts'
 import { english, languageByTag, type OtpKey, type OtpLanguage, otpLanguageOf } from './otp-texts.ts'
-import { filled, firstSentence, otpKeyOf, splitText, wholeMinutes } from './templates.ts'
+import { filled, firstSentence, type OtpValues, otpTemplateOf, otpVariables, splitText } from './templates.ts'
 
 export type MailContent = Pick<Mail, 'subject' | 'html' | 'text' | 'lang'>
 
@@ -40,34 +40,25 @@ type MailBrand = MailLook & Pick<BrandWithTexts, 'lang' | 'texts' | 'linkUrl'>
  */
 export function otpMail(
   brand: MailBrand,
-  otp: {
-    readonly code: string
+  otp: Omit<OtpValues, 'businessName'> & {
     readonly businessName: string | undefined
-    readonly lifetimeSeconds: number
-    /** Undefined: the template is LOGIN_OTP. */
-    readonly loginId?: string | undefined
     /** The e-mail address. Undefined: no link, as `linkUrl` is for codes that its page can verify. */
     readonly to?: string | undefined
   },
   lang: string | undefined,
 ): MailContent {
-  const { code, businessName = brand.displayName, lifetimeSeconds, loginId, to } = otp
-  const key = otpKeyOf(loginId)
+  const { code, businessName = brand.displayName, to } = otp
+  const { key } = otpTemplateOf(otp)
   const link = to === undefined ? null : linkOf(brand, code, to)
   const mail = otpMailOf(brand, key, lang, link !== null)
-  const values: Record<string, string> = {
-    otp: code,
-    businessName,
-    minutes: wholeMinutes(lifetimeSeconds),
-    lifetime: mail.lifetime(lifetimeSeconds),
-    link: link ?? '',
-  }
-  if (loginId !== undefined) values.loginId = loginId
+  const values = otpVariables({ ...otp, businessName }, mail.lang)
+  values.link = link ?? ''
   const subject = filled(key, mail.subject, values)
   const text = filled(key, mail.text, values)
-  values.link = escapeHtml(values.link ?? '')
-  values.businessName = escapeHtml(businessName)
-  if (loginId !== undefined) values.loginId = escapeHtml(loginId)
+  for (const name of wordsOfOthers) {
+    const value = values[name]
+    if (value !== undefined) values[name] = escapeHtml(value)
+  }
   return { subject, text, html: filled(key, mail.html, values), lang: mail.lang }
 }
 
@@ -76,11 +67,12 @@ function linkOf({ linkUrl }: MailBrand, code: string, to: string): string | null
   return linkUrl === null ? null : `${linkUrl}#${new URLSearchParams({ code, email: to })}`
 }
 
+/** Values that otpost does not make. */
+const wordsOfOthers = ['businessName', 'link', 'loginId', 'payee'] as const
+
 /** The parts as `splitText` returns them. */
 interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly string[]>> {
   readonly lang: string
-  /** In words. */
-  readonly lifetime: (seconds: number) => string
 }
 
 /** By brand, template and language of the text. A brand that changes is a new object. */
@@ -93,10 +85,9 @@ function otpMailOf(brand: MailBrand, key: OtpKey, requested: string | undefined,
   const mails = otpMails.getOrInsertComputed(brand, () => new Map<string, OtpMail>())
   return mails.getOrInsertComputed(`${key} ${lang} ${isLinked}`, () => {
     const own = ownIn(lang)
-    const language = otpLanguageOf(lang)
     const link = isLinked ? brand.linkUrl : null
-    const mail = own ? ownMail(brand, own, link) : builtInMail(brand, key, language, link)
-    return splitMail(mail, lang, language)
+    const mail = own ? ownMail(brand, own, link) : builtInMail(brand, key, otpLanguageOf(lang), link)
+    return splitMail(mail, lang)
   })
 }
 
@@ -107,23 +98,19 @@ function ownMail(look: MailLook, own: BrandText, link: string | null): MailConte
   return { subject: own.subject ?? '', text, html: own.html ?? ownHtml(look, { ...own, text }, link) }
 }
 
-function splitMail(
-  { subject, text, html }: MailContent,
-  lang: string,
-  { lifetime }: Pick<OtpLanguage, 'lifetime'>,
-): OtpMail {
-  return { lang, lifetime, subject: splitText(subject), text: splitText(text), html: splitText(html) }
+function splitMail({ subject, text, html }: MailContent, lang: string): OtpMail {
+  return { lang, subject: splitText(subject), text: splitText(text), html: splitText(html) }
 }
 
 /** A name such as "Acme Inc." keeps its own direction in a right-to-left mail. */
 const name = '<bdi>{{businessName}}</bdi>'
 
 function withNames(text: string): string {
-  return escapeHtml(text).replaceAll(/\{\{(?:businessName|loginId)\}\}/g, '<bdi>$&</bdi>')
+  return escapeHtml(text).replaceAll(/\{\{(?:businessName|loginId|payee)\}\}/g, '<bdi>$&</bdi>')
 }
 
-/** With a loginId, the first sentence of the SMS, around the code. */
-function introOf(key: OtpKey, language: OtpLanguage): readonly string[] {
+/** With a loginId or a transaction, the first sentence of the SMS, around the code. */
+export function introOf(key: OtpKey, language: OtpLanguage): readonly string[] {
   if (key === 'LOGIN_OTP') return [language.intro, '{{otp}}']
   const parts = firstSentence(language[key]).split(/(\{\{otp\}\})/)
   return parts.map((part) => part.trim()).filter((part) => /\p{L}/u.test(part))

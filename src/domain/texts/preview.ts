@@ -4,9 +4,11 @@ import type { Segments } from '../ground/providers.ts'
 import { type IsTopLevelDomain, optionalWords } from '../ground/words.ts'
 import type { BrandWithTexts } from './brand.ts'
 import { filledText, ownTemplates } from './notify-texts.ts'
+import { isOtpKey, type OtpKey } from './otp-texts.ts'
 import { plainOtp, type SmsText, smsText } from './sms.ts'
-import { type Template, templates, templateVariables } from './templates.ts'
+import { type NamedByOtp, type Template, templates, templateVariables } from './templates.ts'
 import type { TextBeforeCode } from './text-problems.ts'
+import { readTransaction, transactionRules } from './transaction.ts'
 import { sampleOf, type VariableRule } from './variables.ts'
 
 export type Preview = ReturnType<typeof previewOf>
@@ -25,9 +27,12 @@ const samples: Readonly<Record<string, string>> = {
   otp: sampleCode,
   loginId: 'jane.doe',
   orderId: 'A-1042',
+  amount: '1250.00',
+  currency: 'INR',
+  payee: 'City Water',
 }
 
-export const loginIdRule: VariableRule = { name: 'loginId', type: 'text', description: '1 to 64 characters' }
+const loginIdRule: VariableRule = { name: 'loginId', type: 'text', description: '1 to 64 characters' }
 const code: VariableRule = { name: 'otp', type: 'text', description: 'six digits' }
 const lang: VariableRule = {
   name: 'lang',
@@ -38,6 +43,27 @@ const lang: VariableRule = {
 /** Declared variables have a maximum, and may have the name of a built-in one with another type. */
 export function sampleFor(rule: VariableRule): string {
   return (rule.max === undefined ? samples[rule.name] : undefined) ?? sampleOf(rule)
+}
+
+/** What callers choose of the texts of codes. */
+export const otpRules: Readonly<Record<OtpKey, readonly VariableRule[]>> = {
+  LOGIN_OTP: [],
+  LOGIN_OTP_WITH_ID: [loginIdRule],
+  TRANSACTION_OTP: Object.values(transactionRules),
+}
+
+/** @param values by name. Others get samples. @throws validation_error */
+export function namedIn(
+  key: OtpKey,
+  values: Readonly<Record<string, string>>,
+  { isTopLevelDomain }: Pick<PreviewSettings, 'isTopLevelDomain'>,
+): NamedByOtp {
+  const named = Object.fromEntries(
+    otpRules[key].map((rule) => [rule.name, values[rule.name] ?? sampleFor(rule)]),
+  )
+  return key === 'TRANSACTION_OTP'
+    ? { transaction: readTransaction(named, isTopLevelDomain) }
+    : { loginId: optionalWords('loginId', named.loginId, { max: 64 }) }
 }
 
 export function previewsOf(brand: BrandWithTexts, settings: PreviewSettings): Preview[] {
@@ -54,9 +80,8 @@ export function previewOf(
   settings: PreviewSettings,
 ) {
   const { key: templateKey } = template
-  const isOtp = template.audience === 'otp'
-  const otpRules = templateKey === 'LOGIN_OTP' ? [code] : [code, loginIdRule]
-  const rules = isOtp ? otpRules : template.variables
+  const otpKey = isOtpKey(templateKey) ? templateKey : undefined
+  const rules = otpKey ? [code, ...otpRules[otpKey]] : template.variables
   const hasOwnLang = rules.some(({ name }) => name === lang.name)
   const variables = (hasOwnLang ? rules : [...rules, lang]).map((rule) => {
     const { name, description } = rule
@@ -66,8 +91,8 @@ export function previewOf(
   const about = { templateKey, lang: source.lang, isOwn: source.isOwn, variables }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
-    const text = isOtp
-      ? otpSms(brand, values, settings)
+    const text = otpKey
+      ? otpSms(brand, otpKey, values, settings)
       : notifySms(brand, template, source, values, settings)
     return { ...about, text, problem: null, segments: settings.segmentsOf(text) }
   } catch (error) {
@@ -89,11 +114,13 @@ function notifySms(
 
 function otpSms(
   brand: BrandWithTexts,
+  key: OtpKey,
   { otp = '', ...values }: Readonly<Record<string, string>>,
-  { segmentsOf, otpTtlSeconds: lifetimeSeconds }: PreviewSettings,
+  settings: PreviewSettings,
 ): string {
-  const loginId = optionalWords('loginId', values.loginId, { max: 64 })
+  const named = namedIn(key, values, settings)
   if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
-  const about = { code: otp, businessName: brand.displayName, lifetimeSeconds, loginId }
+  const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = settings
+  const about = { code: otp, businessName: brand.displayName, lifetimeSeconds, ...named }
   return plainOtp(brand, about, readLang(values), segmentsOf).text
 }

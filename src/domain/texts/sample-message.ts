@@ -1,13 +1,12 @@
 import { judged } from '../ground/body.ts'
 import { Failure, invalid } from '../ground/failures.ts'
-import { optionalWords } from '../ground/words.ts'
 import type { BrandWithTexts } from './brand.ts'
 import { type MailContent, otpMail } from './emails.ts'
 import { notifySms, notifyTemplateOf } from './notify-texts.ts'
 import { isOtpKey, otpKeysInWords } from './otp-texts.ts'
-import { loginIdRule, type PreviewSettings, sampleCode, sampleFor } from './preview.ts'
-import { otpSms, refuseLongLoginId, type SmsContent } from './sms.ts'
-import { templateOf, templateVariables } from './templates.ts'
+import { namedIn, otpRules, type PreviewSettings, sampleCode, sampleFor } from './preview.ts'
+import { otpSms, refuseLongValues, type SmsContent } from './sms.ts'
+import { templateVariables } from './templates.ts'
 
 interface SampleRequest {
   readonly templateKey: string
@@ -36,21 +35,21 @@ export function sampleSms(
     const { content, tooLong } = notifySms(brand, template, variables, lang)
     return { sms: content, tooLong }
   }
-  if (!templateOf(templateKey)) {
+  if (!isOtpKey(templateKey)) {
     throw new Failure('invalid_template', `Brand ${brand.slug} has no template ${templateKey}.`)
   }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = settings
-  const loginId = loginIdOf(templateKey, values)
-  const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, loginId }
+  refuseOthers(values, otpRules[templateKey])
+  const named = namedIn(templateKey, values, settings)
+  const otp = { code: sampleCode, businessName: brand.displayName, lifetimeSeconds, ...named }
   return {
     sms: otpSms(brand, otp, lang, { segmentsOf, isRegistered: true }),
-    tooLong:
-      brand.dltEnabled && loginId !== undefined
-        ? judged(() => {
-            refuseLongLoginId(brand, loginId, lang)
-            return undefined
-          })
-        : undefined,
+    tooLong: brand.dltEnabled
+      ? judged(() => {
+          refuseLongValues(brand, named, lang)
+          return undefined
+        })
+      : undefined,
   }
 }
 
@@ -58,23 +57,13 @@ export function sampleSms(
 export function sampleMail(
   brand: BrandWithTexts,
   { templateKey, lang, values }: SampleRequest,
-  { otpTtlSeconds: lifetimeSeconds }: Pick<PreviewSettings, 'otpTtlSeconds'>,
+  settings: Pick<PreviewSettings, 'otpTtlSeconds' | 'isTopLevelDomain'>,
 ): MailContent {
   if (!isOtpKey(templateKey)) throw invalid(`Only ${otpKeysInWords} have e-mail texts.`)
-  const loginId = loginIdOf(templateKey, values)
-  const otp = {
-    ...{ code: sampleCode, businessName: undefined, lifetimeSeconds, loginId },
-    to: 'jane@example.com',
-  }
-  return otpMail(brand, otp, lang)
-}
-
-function loginIdOf(templateKey: string, values: SampleRequest['values']): string | undefined {
-  const hasLoginId = templateKey === 'LOGIN_OTP_WITH_ID'
-  refuseOthers(values, hasLoginId ? [loginIdRule] : [])
-  return hasLoginId
-    ? optionalWords('loginId', values.loginId ?? sampleFor(loginIdRule), { max: 64 })
-    : undefined
+  refuseOthers(values, otpRules[templateKey])
+  const named = namedIn(templateKey, values, settings)
+  const about = { code: sampleCode, businessName: undefined, lifetimeSeconds: settings.otpTtlSeconds }
+  return otpMail(brand, { ...about, ...named, to: named.transaction ? undefined : 'jane@example.com' }, lang)
 }
 
 function refuseOthers(values: SampleRequest['values'], rules: readonly { readonly name: string }[]): void {

@@ -9,6 +9,7 @@ import {
   type AutofillTargets,
   boundText,
   builtInText,
+  type NamedByOtp,
   type OtpValues,
   otpTemplateOf,
   type Rendered,
@@ -16,6 +17,7 @@ import {
   renderOtp,
   type Template,
 } from './templates.ts'
+import { amountIn } from './transaction.ts'
 
 // SMS of codes, notifications, queued jobs and test messages. `lang` is that of the request, as `readLang` returns it.
 
@@ -139,7 +141,7 @@ export function plainOtp(
   lang: string | undefined,
   segmentsOf: (text: string) => Segments,
 ): { readonly rendered: Rendered; readonly text: string; readonly lang: string } {
-  const chosen = smsText(brand, otpTemplateOf(values.loginId), lang)
+  const chosen = smsText(brand, otpTemplateOf(values), lang)
   const rendered = renderOtp(values, chosen)
   const text = boundText(rendered.text, values.code, brand, { segmentsOf, mayShorten: !chosen.isOwn })
   return { rendered, text, lang: chosen.lang }
@@ -147,14 +149,20 @@ export function plainOtp(
 
 /** On the registered-template route. */
 function registeredOtp(brand: RegisteredTexts, values: OtpValues, lang: string | undefined) {
-  const { registrationKey, ...chosen } = registeredSmsText(brand, otpTemplateOf(values.loginId), lang)
+  const { registrationKey, ...chosen } = registeredSmsText(brand, otpTemplateOf(values), lang)
   const { templateKey: key, text, variables } = renderOtp(values, chosen)
   return { key, registrationKey, lang: chosen.lang, text, variables }
 }
 
-/** @throws validation_error if carriers would reject the registered text with it */
-export function refuseLongLoginId(brand: BrandWithTexts, loginId: string, lang: string | undefined): void {
-  const { registrationKey, text } = registeredSmsText(brand, otpTemplateOf(loginId), lang)
-  if (!text.includes('{{loginId}}')) return
-  refuseLongValue('loginId', loginId, registrationOf(brand, registrationKey))
+/** @throws validation_error if carriers would reject the registered text with one of the values */
+export function refuseLongValues(brand: BrandWithTexts, named: NamedByOtp, lang: string | undefined): void {
+  const { loginId, transaction } = named
+  if (loginId === undefined && !transaction) return
+  const { registrationKey, text, lang: textLang } = registeredSmsText(brand, otpTemplateOf(named), lang)
+  const values = { loginId, ...(transaction && { ...transaction, amount: amountIn(textLang, transaction) }) }
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined || !text.includes(`{{${name}}}`)) continue
+    const field = transaction ? `transaction.${name}` : name
+    refuseLongValue(field, value, registrationOf(brand, registrationKey))
+  }
 }

@@ -4,6 +4,7 @@ import type { Registration, Segments } from '../ground/providers.ts'
 import { remembered } from '../ground/remember.ts'
 import type { IsTopLevelDomain } from '../ground/words.ts'
 import { english, isOtpKey, languageByTag, type OtpKey, otpLanguageOf } from './otp-texts.ts'
+import { amountIn, type NamedTransaction } from './transaction.ts'
 import { dateRule, datetimeRule, readValue, textRule, type VariableRule } from './variables.ts'
 
 export interface Template {
@@ -28,18 +29,20 @@ const orderId: VariableRule = {
 const orderDate: VariableRule = { name: 'orderDate', ...dateRule }
 const deliveryDateTime: VariableRule = { name: 'deliveryDateTime', ...datetimeRule }
 
-const otpTemplate = (key: OtpKey): Template => ({
+const otpTemplate = <Key extends OtpKey>(key: Key) => ({
   key,
-  audience: 'otp',
+  audience: 'otp' as const,
   text: english[key],
   variables: [],
 })
 const loginOtp = otpTemplate('LOGIN_OTP')
 const loginOtpWithId = otpTemplate('LOGIN_OTP_WITH_ID')
+const transactionOtp = otpTemplate('TRANSACTION_OTP')
 
 export const templates: readonly Template[] = [
   loginOtp,
   loginOtpWithId,
+  transactionOtp,
   {
     key: 'ORDER_PLACED',
     audience: 'notify',
@@ -158,20 +161,20 @@ export function splitText(text: string): readonly string[] {
   return text.split(/\{\{(\w+(?::raw)?)\}\}/)
 }
 
-export interface OtpValues {
+export interface OtpValues extends NamedByOtp {
   readonly code: string
   readonly businessName: string
   readonly lifetimeSeconds: number
-  /** Undefined: the template is LOGIN_OTP. */
-  readonly loginId: string | undefined
 }
 
-export function otpKeyOf(loginId: string | undefined): OtpKey {
-  return loginId === undefined ? 'LOGIN_OTP' : 'LOGIN_OTP_WITH_ID'
+/** What the text of a code names. At most one is set. Undefined: the template is LOGIN_OTP. */
+export interface NamedByOtp {
+  readonly loginId?: string | undefined
+  readonly transaction?: NamedTransaction | undefined
 }
 
-export function otpTemplateOf(loginId: string | undefined): Template {
-  return loginId === undefined ? loginOtp : loginOtpWithId
+export function otpTemplateOf({ loginId, transaction }: NamedByOtp): Template & { readonly key: OtpKey } {
+  return transaction ? transactionOtp : loginId === undefined ? loginOtp : loginOtpWithId
 }
 
 /** The value of `{{minutes}}`. */
@@ -181,14 +184,23 @@ export function wholeMinutes(seconds: number): string {
 
 /** @param chosen text of the template that `otpTemplateOf` returns */
 export function renderOtp(
-  { code, businessName, lifetimeSeconds, loginId }: OtpValues,
+  values: OtpValues,
   chosen: { readonly lang: string; readonly text: string },
 ): Rendered {
-  const lifetime = otpLanguageOf(chosen.lang).lifetime(lifetimeSeconds)
+  return render({ key: otpTemplateOf(values).key, text: chosen.text }, otpVariables(values, chosen.lang))
+}
+
+/** By placeholder. @param lang of the text */
+export function otpVariables(
+  { code, businessName, lifetimeSeconds, loginId, transaction }: OtpValues,
+  lang: string,
+): Record<string, string> {
+  const lifetime = otpLanguageOf(lang).lifetime(lifetimeSeconds)
   const minutes = wholeMinutes(lifetimeSeconds)
   const variables: Record<string, string> = { otp: code, businessName, lifetime, minutes }
   if (loginId !== undefined) variables.loginId = loginId
-  return render({ key: otpKeyOf(loginId), text: chosen.text }, variables)
+  if (transaction) Object.assign(variables, { ...transaction, amount: amountIn(lang, transaction) })
+  return variables
 }
 
 /**

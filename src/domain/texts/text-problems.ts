@@ -1,7 +1,7 @@
 import { type TextRule, textProblem } from '../ground/body.ts'
 import { endsInUrl } from '../ground/words.ts'
 import type { BrandText, DeclaredVariable } from './brand-texts.ts'
-import { isOtpKey, otpKeysInWords } from './otp-texts.ts'
+import { isOtpKey, namedValues, otpKeysInWords } from './otp-texts.ts'
 import { templateKeys, templateOf } from './templates.ts'
 
 export type TextFields = Pick<BrandText, 'templateKey' | 'channel' | 'subject' | 'text' | 'html'>
@@ -74,7 +74,7 @@ export function textProblems(
     return [...others, ...partProblems('text', text, own)]
   }
   const withoutCode = new Map([...own.allowed].filter(([name]) => name !== 'otp'))
-  own.allowed.set('link', false)
+  if (templateKey !== 'TRANSACTION_OTP') own.allowed.set('link', false)
   return [
     ...partProblems('subject', subject, { ...own, allowed: withoutCode, hasCode: false }),
     ...partProblems('text', text, own),
@@ -106,17 +106,11 @@ export function placeholdersFor(
   templateKey: string,
   declared: readonly DeclaredVariable[],
 ): Map<string, boolean> {
-  const template = templateOf(templateKey)
-  if (template?.audience === 'otp') {
-    const names = [
-      'otp',
-      'businessName',
-      'minutes',
-      ...(templateKey === 'LOGIN_OTP_WITH_ID' ? ['loginId'] : []),
-    ]
+  if (isOtpKey(templateKey)) {
+    const names = ['otp', 'businessName', 'minutes', ...namedValues[templateKey]]
     return new Map(names.map((name) => [name, false]))
   }
-  const variables = (template?.variables ?? declared).map(
+  const variables = (templateOf(templateKey)?.variables ?? declared).map(
     ({ name, type }) => [name, type !== 'text' && type !== 'url'] as const,
   )
   return new Map([['businessName', false], ...variables])
@@ -158,6 +152,10 @@ function partProblems(
   const codes = found.filter((each) => each.name === 'otp').length
   if (hasCode && codes !== 1) {
     problems.push(`${name} must have the code, {{otp}}, ${codes === 0 ? 'once' : 'only once'}.`)
+  }
+  const needed = hasCode ? namedValues.TRANSACTION_OTP.filter((each) => allowed.has(each)) : []
+  for (const missing of needed.filter((each) => found.every((other) => other.name !== each))) {
+    problems.push(`${name} must name the transaction: it must have {{${missing}}}.`)
   }
   return problems
 }

@@ -38,6 +38,6 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     const { slug: _, mustBeNew: __, ...asked } = brandPut.read(entered)
     const shown = { ...freshBrand('preview'), ...normalized(asked), texts }
     const brand = { ...shown, displayName: shown.displayName || exampleName }
-    return previewOf(brand, otpTemplateOf(undefined), {}, settings)
+    return previewOf(brand, otpTemplateOf({}), {}, settings)
   }
 }

@@ -270,7 +270,8 @@ export const notify = protectedPost({
     brand_suspended: 'SMS: the brand is suspended.',
     template_not_allowed: 'SMS: the brand has not enabled this template.',
     invalid_channel: 'channel is neither SMS nor EMAIL.',
-    otp_template_not_supported: 'SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID are only for the OTP endpoints.',
+    otp_template_not_supported:
+      'SMS: LOGIN_OTP, LOGIN_OTP_WITH_ID and TRANSACTION_OTP are only for the OTP endpoints.',
     invalid_template: 'SMS: the template does not exist.',
     unsupported_business: 'SMS: variables.businessName is not the brand of brandId.',
     missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',

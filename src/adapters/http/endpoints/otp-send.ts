@@ -38,6 +38,7 @@ const codeText = {
     "On the template route, only the brand's language and languages with a registration count.",
   ),
   reference: optional(fields.reference),
+  ...fields.binding,
   clientIp: optional(
     Type.String({
       pattern: '^[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*$',
@@ -126,6 +127,13 @@ const examples = {
     {
       ...{ ...demo, phone: somePhone, lang: 'hi', reference: 'login-1042' },
       ...{ clientIp: '198.51.100.7', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false },
+    },
+  ],
+  payment: [
+    'For a payment',
+    {
+      ...{ ...demo, phone: somePhone, purpose: 'payment' },
+      transaction: { amount: '1250.00', currency: 'INR', payee: 'City Water' },
     },
   ],
 } as const

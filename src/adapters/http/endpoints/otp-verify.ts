@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { verifyOtp } from '../../../domain/otp/verify.ts'
 import { maxCodeBodyBytes } from '../body.ts'
 import { branded, idempotencyKey, keyed, protectedCall, protectedPost, success } from '../endpoint.ts'
-import { brandId, credentials, demo, email, phone, somePhone } from '../fields.ts'
+import { binding, brandId, credentials, demo, email, phone, somePhone } from '../fields.ts'
 import { confirmed, optional, without } from '../schema.ts'
 
 const otp = Type.String({
@@ -17,11 +17,11 @@ const proof = optional(Type.Boolean({ description }))
 export const otpVerifyRequest = Type.Union(
   [
     Type.Object(
-      { ...credentials, brandId, phone, otp, proof, ...without('email') },
+      { ...credentials, brandId, phone, otp, ...binding, proof, ...without('email') },
       { title: 'PhoneOtpVerifyRequest', description: 'A code that was sent by SMS.' },
     ),
     Type.Object(
-      { ...credentials, brandId, email, otp, proof, ...without('phone') },
+      { ...credentials, brandId, email, otp, ...binding, proof, ...without('phone') },
       { title: 'EmailOtpVerifyRequest', description: 'A code that was sent by e-mail.' },
     ),
   ],
@@ -33,7 +33,7 @@ export const otpVerifyRequest = Type.Union(
 
 const signedProof = Type.String({
   description:
-    'Only with proof: true. A JWS (EdDSA with Ed25519) with the claims iss, aud (appId), iat, exp (10 minutes), jti (requestId), brandId, channel and to, and review: true for a review number. GET /.well-known/jwks.json has the public keys.',
+    'Only with proof: true. A JWS (EdDSA with Ed25519) with the claims iss, aud (appId), iat, exp (10 minutes), jti (requestId), brandId, channel and to. It has purpose and transaction if the verify had them, and review: true for a review number. GET /.well-known/jwks.json has the public keys.',
 })
 
 const verified = { proof: Type.Optional(signedProof) }
@@ -56,6 +56,13 @@ export const otpVerify = protectedPost({
     examples: {
       phone: ['Sent by SMS', { ...demo, phone: somePhone, otp: '123456' }],
       email: ['Sent by e-mail', { ...demo, email: 'pat@example.com', otp: '123456' }],
+      payment: [
+        'For a payment',
+        {
+          ...{ ...demo, phone: somePhone, otp: '123456', purpose: 'payment' },
+          transaction: { amount: '1250.00', currency: 'INR', payee: 'City Water' },
+        },
+      ],
     },
   },
   answers: { 200: success(otpVerified, { message }) },
@@ -64,12 +71,13 @@ export const otpVerify = protectedPost({
     ...branded,
     ...keyed,
     validation_error:
-      'otp is missing, not exactly one of phone and email is given, proof is not a boolean, the body is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
+      'otp is missing, not exactly one of phone and email is given, proof is not a boolean, or purpose or transaction is invalid. Also: the body is not a JSON object, or Idempotency-Key is not 1 to 255 visible ASCII characters.',
     invalid_input: 'otp is not a string.',
     invalid_otp_format: 'otp is not six digits.',
     invalid_contact: 'The phone or email is invalid.',
     invalid_app_id: 'appId has a colon, or is not 1 to 64 visible ASCII characters.',
-    mismatch: 'The code is wrong. The third wrong attempt has this answer too.',
+    mismatch:
+      'The code is wrong, or it was sent with another purpose or transaction. The third wrong attempt has this answer too.',
     not_found: 'There is no active code: never sent, expired, consumed or replaced.',
     max_attempts: 'The code is locked after three wrong attempts, also for the correct code. Resend.',
     rate_limited:

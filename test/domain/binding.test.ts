@@ -1,0 +1,136 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { createSecrets, isHashOf } from '../../src/adapters/crypto/secrets.ts'
+import { type Binding, boundCode, otherParts, partHashes, readBinding } from '../../src/domain/otp/binding.ts'
+import { bindingParts } from '../../src/domain/request/request-context.ts'
+import { amountIn } from '../../src/domain/texts/transaction.ts'
+
+// Design D55: a code verifies only with the purpose and the transaction with which it was sent.
+
+const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
+const secrets = createSecrets(newKey)
+const owner = { brandSlug: 'acme', channel: 'SMS', to: '12025550143' } as const
+const id = '019b796d-d600-7256-a391-52604e6fc76b'
+const [keyed] = secrets.keyedCodes(owner, '493027')
+
+const read = (body: object) => readBinding({ ...body }, () => false)
+const hashOf = (binding: Binding) => secrets.saltedHash(id, boundCode(keyed, binding))
+
+// Few values, so that pairs are often equal, and values that look like the encoding of others.
+const purpose = fc.option(fc.constantFrom('a', 'b', 'ab', 'null', 'inr', 'a-b', 'a_b'), { nil: undefined })
+const value = fc.tuple(fc.constantFrom(0, 1, 10, 105, 1050), fc.integer({ min: 0, max: 3 }))
+const payee = fc.oneof(
+  fc.constantFrom(
+    'a',
+    'b',
+    'INR',
+    'null',
+    '","',
+    '\\',
+    '"a"',
+    '1","INR","b',
+    '10.5',
+    'a b',
+    '\u00e9',
+    'e\u0301',
+  ),
+  fc
+    .string({ minLength: 1, maxLength: 5 })
+    .filter((text) => !/[\p{Cc}\p{Cf}]/u.test(text) && text.trim() !== ''),
+)
+/** `[105, 1]` is 10.5. */
+const transaction = fc.option(fc.record({ value, currency: fc.constantFrom('INR', 'USD', 'EUR'), payee }), {
+  nil: undefined,
+})
+const bound = fc.record({ purpose, transaction })
+type Bound = typeof bound extends fc.Arbitrary<infer Value> ? Value : never
+
+function written({ value: [digits, decimals] }: NonNullable<Bound['transaction']>, zeros = 0): string {
+  const text = String(digits).padStart(decimals + 1 + zeros, '0')
+  const [whole, fraction] = [text.slice(0, text.length - decimals), text.slice(text.length - decimals)]
+  return decimals === 0 ? text : `${whole}.${fraction.padEnd(Math.min(3, decimals + zeros), '0')}`
+}
+
+function bindingOf({ purpose, transaction }: Bound, { zeros = 0, inLowerCase = false } = {}): Binding {
+  return read({
+    purpose,
+    transaction: transaction && {
+      amount: written(transaction, zeros),
+      currency: inLowerCase ? transaction.currency.toLowerCase() : transaction.currency,
+      payee: transaction.payee,
+    },
+  })
+}
+
+/** By the values themselves, not by their text. */
+function differing(one: Bound, other: Bound): string[] {
+  const parts = ({ purpose, transaction }: Bound) => [
+    purpose,
+    transaction && transaction.value[0] / 10 ** transaction.value[1],
+    transaction?.currency,
+    transaction?.payee,
+  ]
+  const [ones, others] = [parts(one), parts(other)]
+  return bindingParts.filter((_, index) => ones[index] !== others[index])
+}
+
+test('two purposes and transactions share a code exactly if they are equal by value, and each part that differs is named', () => {
+  fc.assert(
+    fc.property(bound, bound, fc.nat(2), fc.boolean(), (sent, given, zeros, inLowerCase) => {
+      const [one, other] = [bindingOf(sent), bindingOf(given, { zeros, inLowerCase })]
+      const differ = differing(sent, given)
+      expect(isHashOf(hashOf(one), id, boundCode(keyed, other))).toBe(differ.length === 0)
+      const hashes = partHashes(secrets, id, one)
+      const stored = hashes.length === 0 ? undefined : { id, partHashes: hashes }
+      expect<readonly string[]>(otherParts(secrets, other, stored)).toEqual(differ)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('no two of all bindings of some values share a hash', () => {
+  const purposes = [undefined, 'a', 'b', 'null']
+  const transactions = ['1', '1.5', '10', '15'].flatMap((amount) =>
+    ['INR', 'USD'].flatMap((currency) =>
+      ['a', 'INR', '1.5', '","a'].map((payee) => ({ amount, currency, payee })),
+    ),
+  )
+  const all = purposes.flatMap((each) =>
+    [undefined, ...transactions].map((one) => read({ purpose: each, transaction: one })),
+  )
+  expect(new Set(all.map(hashOf)).size).toBe(all.length)
+})
+
+test('a code for nothing has the hash of before, and no hashes of parts', () => {
+  expect(hashOf({})).toBe(secrets.saltedHash(id, keyed))
+  expect(partHashes(secrets, id, {})).toEqual([])
+})
+
+test('the hashes of parts show neither values nor, of two codes, whether they are equal; a previous key still finds them', () => {
+  const binding = read({ purpose: 'pay', transaction: { amount: '1', currency: 'INR', payee: 'a' } })
+  const hashes = partHashes(createSecrets(oldKey), id, binding)
+  expect(hashes.join(' ')).toMatch(/^[\w-]{6}( [\w-]{6}){3}$/)
+  expect(partHashes(secrets, id, binding)).not.toContainAnyValues([...hashes])
+  expect(partHashes(createSecrets(oldKey), `${id}0`, binding)).not.toContainAnyValues([...hashes])
+  const rotated = createSecrets(newKey, oldKey)
+  expect(otherParts(rotated, binding, { id, partHashes: hashes })).toEqual([])
+  expect(otherParts(rotated, { purpose: 'pay' }, { id, partHashes: hashes })).toEqual([
+    'amount',
+    'currency',
+    'payee',
+  ])
+})
+
+test.each([
+  ['en', '1250', 'INR', '1,250.00'],
+  ['en', '1250.5', 'JPY', '1,250.5'],
+  ['en', '1250', 'JPY', '1,250'],
+  ['en', '0.125', 'USD', '0.125'],
+  ['en', '7', 'KWD', '7.000'],
+  ['hi', '1250000', 'INR', '12,50,000.00'],
+  ['de', '1250000', 'EUR', '1.250.000,00'],
+  ['fr', '1250', 'EUR', '1 250,00'],
+  ['ar', '999999999999.999', 'KWD', '999,999,999,999.999'],
+])('in %s, %s %s is %s', (lang, amount, currency, expected) => {
+  expect(amountIn(lang, { amount, currency, payee: 'x' })).toBe(expected)
+})
