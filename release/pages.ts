@@ -1,6 +1,6 @@
 // Parts of generated Markdown pages.
 
-export const generated = '<!-- Generated -->'
+export const generated = '<!--Generated-->'
 
 /** As the formatter would align it. */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {

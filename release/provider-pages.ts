@@ -35,7 +35,7 @@ function providerPage(file: ProviderFile): string {
   return page(
     `# ${name}`,
     generated,
-    `For operators. [Connect](README.md) with \`SMS_PLAIN=${provider}\` and:`,
+    `[Connect](README.md) with \`SMS_PLAIN=${provider}\` and:`,
     Object.entries(settings)
       .map(([setting, { secret, default: usual, meaning = '' }]) => {
         const facts = [
@@ -46,16 +46,17 @@ function providerPage(file: ProviderFile): string {
         return `- \`${setting}\`${facts.length === 0 ? '' : ` (${facts.join(', ')})`}: ${meaning}`.trim()
       })
       .join('\n'),
-    reportWords(file),
+    reportWords(file, ownNotes),
     ...(ownNotes.length === 0 ? [] : [ownNotes.map((note) => `- ${note}`).join('\n')]),
     `**Never called.** [Documentation](${docs}).`,
   )
 }
 
-function reportWords(file: ProviderFile): string {
+function reportWords(file: ProviderFile, notes: readonly string[]): string {
   const { reports } = file
   if (!reports) return 'No delivery reports.'
-  return placeholdersOf(file).has('reportUrl')
+  const isExplained = notes.some((note) => note.includes('`otpost callbacks`'))
+  return isExplained || placeholdersOf(file).has('reportUrl')
     ? 'Delivery reports: set `PUBLIC_URL`.'
     : 'Delivery reports: set `PUBLIC_URL`, and enter the URL of `otpost callbacks`.'
 }

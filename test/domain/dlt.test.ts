@@ -345,7 +345,7 @@ test('every rule has a row, and findings are in the order of the rules', () => {
 
 test('docs/dlt-rules.md has each rule, in order', async () => {
   const page = await Bun.file(`${import.meta.dir}/../../docs/dlt-rules.md`).text()
-  expect(Array.from(page.matchAll(/^\| `([a-z-]+)` /gm), ([, rule]) => rule)).toEqual([...dltRules])
+  expect(Array.from(page.matchAll(/^- `([a-z-]+)`, /gm), ([, rule]) => rule)).toEqual([...dltRules])
 })
 
 test('a fix names the language of the registration, and is given once for each variable', () => {

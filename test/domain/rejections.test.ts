@@ -96,7 +96,7 @@ test.each([
 
 test('the page about rejections has the meanings of the codes', () => {
   const page = readFileSync(new URL('../../docs/dlt.md', import.meta.url), 'utf8')
-  const rows = [...page.matchAll(/^\| (6\d\d) +\| ([^|]+?) +\|/gm)]
+  const rows = [...page.matchAll(/^- (6\d\d), (.+?): /gm)]
   expect(rows.length).toBeGreaterThan(20)
   for (const [, code = '', meaning] of rows) expect(dltWords(code)).toBe(meaning)
 })
