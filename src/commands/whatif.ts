@@ -4,7 +4,13 @@ import type { GuardMode } from '../domain/guard/guard.ts'
 import { modeWords } from '../domain/guard/mode.ts'
 import { PriceList } from '../domain/money/prices.ts'
 import { priceListOf } from '../domain/money/relative-prices.ts'
-import { whatIf, whatIfRow, whatIfTables, whatIfWords } from '../domain/operator/whatif.ts'
+import {
+  type WhatIfSettings,
+  whatIf,
+  whatIfRow,
+  whatIfTables,
+  whatIfWords,
+} from '../domain/operator/whatif.ts'
 import {
   type Env,
   fileText,
@@ -42,9 +48,8 @@ export function whatIfCommands(program: Command, env: Env): void {
 }
 
 async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOptions): Promise<void> {
-  const [{ isRegion }, { exampleOf }, { readDestinationConfig }] = await Promise.all([
+  const [{ isRegion }, { readDestinationConfig }] = await Promise.all([
     import('../adapters/phone/e164.ts'),
-    import('../adapters/phone/example.ts'),
     import('../config/destinations.ts'),
   ])
   const countries = given.countries?.map((code) => code.toUpperCase())
@@ -58,7 +63,7 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
     const server = readDestinationConfig(env)
     const { currency } = priceListOf(await context.prices.rows())
     const found = await whatIf(
-      { ...context, exampleOf },
+      context,
       { ...server, currency },
       { ...given, countries, prices: priced },
       { since: instant(since, context.now()) },
@@ -79,12 +84,17 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
 }
 
 /** @throws OperatorError with each problem */
-async function pricesIn(env: Env, file: string): Promise<PriceList> {
-  const [{ parsePrices }, { catalogOf }] = await Promise.all([
+async function pricesIn(env: Env, file: string): Promise<WhatIfSettings['prices']> {
+  const [{ parsePrices }, { catalogOf }, { exampleOf }] = await Promise.all([
     import('../adapters/prices/csv.ts'),
     import('../config/providers.ts'),
+    import('../adapters/phone/example.ts'),
   ])
   const { rows, problems } = parsePrices(await fileText(file, true), catalogOf(env).names)
   if (problems.length > 0) throw new OperatorError(`The prices cannot be read.\n${problems.join('\n')}`)
-  return new PriceList(rows)
+  const list = new PriceList(rows)
+  return {
+    currency: list.currency,
+    perSegment: (country, provider) => list.perSegment(exampleOf(country), 'ordinary', provider),
+  }
 }

@@ -4,6 +4,7 @@ import { readDestinationConfig } from '../../src/config/destinations.ts'
 import { PriceList } from '../../src/domain/money/prices.ts'
 import { type WhatIfSettings, whatIf, whatIfRow } from '../../src/domain/operator/whatif.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { signedIn } from '../support/console.ts'
 import { operate } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
 
@@ -33,7 +34,7 @@ async function start(env: Readonly<Record<string, string>> = {}) {
       // The event log gets a request in the turn after the answer.
       await new Promise((resolve) => setImmediate(resolve))
       const server = { ...readDestinationConfig(settings), currency: 'units' }
-      return whatIf({ ...app.app.context, exampleOf }, server, given, { since })
+      return whatIf(app.app.context, server, given, { since })
     },
   }
 }
@@ -105,7 +106,12 @@ describe('a price file', () => {
       priceMicros: price * 1e6,
       currency: 'INR',
     })
-    const prices = new PriceList([row('371', 3), row('3712', 0.5, 'outbox'), row('44', 9)])
+    const list = new PriceList([row('371', 3), row('3712', 0.5, 'outbox'), row('44', 9)])
+    const prices = {
+      currency: list.currency,
+      perSegment: (country: string | null, provider: string) =>
+        list.perSegment(exampleOf(country), 'ordinary', provider),
+    }
     const found = await whatIf({ countries: ['GB'], prices })
     expect(whatIfRow(found).saved).toEqual({ amount: 1, currency: 'INR' })
   })
@@ -188,4 +194,25 @@ test('an empty event log', async () => {
     byCountry: [],
     byApp: [],
   })
+})
+
+test('the page has the figures, and the actions that apply the settings', async () => {
+  const { app, send } = await start()
+  await send(numbers.GB(0), true)
+  for (let at = 0; at < 3; at++) await send(numbers.LV(at), at === 0)
+  const visitor = await signedIn(app)
+  const words = async (query: string) => {
+    const { status, html } = await visitor.get(`/admin/what-if${query}`)
+    return [status, html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')] as const
+  }
+  expect((await words(''))[1]).not.toContain('With these settings')
+  const [, text] = await words('?since=1d&guard=deny&countries=gb%2C+IN&phoneHour=5')
+  expect(text).toContain('3 of 4 codes would have been denied; 1 of them was later verified; 6 units saved.')
+  expect(text).toContain('Latvia (LV) 3 3 1 6 units Block the country… LV')
+  expect(text).toContain('set SMS_COUNTRIES=GB,IN PHONE_LIMIT_PER_HOUR=5 and restart the server.')
+  expect(text).toContain('Set the guard to deny')
+  expect(await words('?countries=XX&phoneHour=0')).toEqual([
+    400,
+    expect.stringContaining('Countries must be codes such as IN,GB. Codes per phone and hour must be 1 to'),
+  ])
 })

@@ -27,6 +27,7 @@ import type { HistoryPorts } from '../../domain/health/history.ts'
 import type { ImpactPorts } from '../../domain/health/incidents.ts'
 import type { Finding } from '../../domain/health/problem.ts'
 import type { HostKindOf } from '../../domain/integration/webhook-url.ts'
+import type { LimitSettings } from '../../domain/limits/limits.ts'
 import type { AppTraffic } from '../../domain/log/app-traffic.ts'
 import type { EventLogReader } from '../../domain/log/event-log.ts'
 import type { Range } from '../../domain/log/ranges.ts'
@@ -40,6 +41,7 @@ import type { RouteSettings } from '../../domain/operator/destinations.ts'
 import type { StoredPorts } from '../../domain/operator/dry-run.ts'
 import type { Entered } from '../../domain/operator/fields.ts'
 import type { TestSend, TestSent } from '../../domain/operator/test-send.ts'
+import type { WhatIfPorts } from '../../domain/operator/whatif.ts'
 import type { ReviewNumber } from '../../domain/policy/review-number.ts'
 import type { ContextOf } from '../../domain/request/request-context.ts'
 import type { PreviewSettings } from '../../domain/texts/preview.ts'
@@ -89,7 +91,8 @@ export interface ConsoleRoutePorts
     HealthPorts['eventLog'] &
     Pick<ImpactPorts, 'spentLately' | 'spending'> &
     ServerPorts['eventLog'] &
-    HistoryPorts['eventLog'] & {
+    HistoryPorts['eventLog'] &
+    WhatIfPorts['eventLog'] & {
       statisticsIn(range: Range): Promise<Statistics>
       countries(now: number): Promise<readonly CountryCodes[]>
       appTraffic(now: number): Promise<ReadonlyMap<string, AppTraffic>>
@@ -128,8 +131,8 @@ export interface ConsoleSettings extends PreviewSettings, HealthSettings {
   readonly isProduction: boolean
   readonly hostKind: HostKindOf
   readonly hasOutbox: boolean
-  /** GLOBAL_LIMIT_PER_MINUTE. */
-  readonly limits: { readonly globalPerMinute: number }
+  /** GLOBAL_LIMIT_PER_MINUTE and PHONE_LIMIT_PER_HOUR. */
+  readonly limits: Pick<LimitSettings, 'globalPerMinute' | 'phonePerHour'>
   readonly mailerName: string
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]

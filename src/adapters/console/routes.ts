@@ -22,6 +22,7 @@ import { settingsRoutes } from './settings/routes.ts'
 import { testRoutes } from './test-send/routes.ts'
 import { textRoutes } from './texts/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
+import { whatIfRoutes } from './what-if/routes.tsx'
 
 /** Without a password, an account and a session, every page except `/admin/link` answers 404. */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
@@ -40,6 +41,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   moneyRoutes(pageHandler)
   destinationRoutes(pageHandler)
   guardRoutes(pageHandler)
+  whatIfRoutes(pageHandler)
   reviewNumberRoutes(pageHandler)
   relayRoutes(pageHandler)
   healthRoutes(pageHandler)

@@ -7,7 +7,6 @@ import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import { type LoggedCode, Replay, type ReplayReader, type ReplaySum, replayStart } from '../log/replay.ts'
 import { sumWords } from '../money/amounts.ts'
-import type { PriceList } from '../money/prices.ts'
 import { type DaySpend, type Spend, spendBy } from '../money/spending.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { modeAt } from './guard.ts'
@@ -18,7 +17,13 @@ export interface WhatIfSettings {
   /** SMS_COUNTRIES. */
   readonly countries?: readonly string[] | undefined
   readonly phoneHour?: number | undefined
-  readonly prices?: PriceList | undefined
+  /** Instead of what the codes cost. */
+  readonly prices?:
+    | {
+        readonly currency: string
+        readonly perSegment: (country: string | null, provider: string) => number
+      }
+    | undefined
 }
 
 export interface WhatIfPorts extends Pick<PolicyPorts, 'policy' | 'now'> {
@@ -26,8 +31,6 @@ export interface WhatIfPorts extends Pick<PolicyPorts, 'policy' | 'now'> {
   readonly eventLog: ReplayReader & {
     spending(from: EpochMs, until: EpochMs): Promise<readonly DaySpend[]>
   }
-  /** The digits of a mobile number. Empty: of no country. */
-  readonly exampleOf: (country: string | null) => string
 }
 
 interface ServerSettings {
@@ -53,7 +56,7 @@ const mostModeChanges = 1000
  * @param most codes that are read
  */
 export async function whatIf(
-  { eventLog, policy, audit, now: clock, exampleOf }: WhatIfPorts,
+  { eventLog, policy, audit, now: clock }: WhatIfPorts,
   server: ServerSettings,
   given: WhatIfSettings,
   { since, most = Number.POSITIVE_INFINITY }: { readonly since: EpochMs; readonly most?: number },
@@ -76,7 +79,7 @@ export async function whatIf(
   )
   const sent = sumsOf(segments, (row) => row.segments)
   const perSegment = ({ at, country, app, brand }: LoggedCode, provider: string) => {
-    if (prices) return prices.perSegment(exampleOf(country), 'ordinary', provider)
+    if (prices) return prices.perSegment(country, provider)
     const key = keyOf({ at: periodOf('day', at).start, country, app, brand: brand ?? '', provider })
     return (spent.get(key) ?? 0) / Math.max(1, sent.get(key) ?? 0)
   }

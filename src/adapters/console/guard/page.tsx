@@ -67,7 +67,16 @@ export function guardPage(pageContext: PageContext, model: GuardModel): string {
   const { mode, modeUntil, nextMode, blocked, countries, lastHour, last24Hours } = model.status
   return consolePage(
     pageContext,
-    { title: 'Guard', section: 'guard', actions: <LiveBar /> },
+    {
+      title: 'Guard',
+      section: 'guard',
+      actions: (
+        <>
+          <LiveBar />
+          <LinkButton href="/admin/what-if">What if</LinkButton>
+        </>
+      ),
+    },
     <>
       <div class="columns wide-first loose">
         <div class="stack" data-live="guard-prefixes" data-now={pageContext.now}>
