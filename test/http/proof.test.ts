@@ -116,6 +116,19 @@ describe('the proof', () => {
     expect(late.body).not.toHaveProperty('proof')
   })
 
+  test('is not of a code for another purpose or transaction', async () => {
+    const transaction = { amount: '10', currency: 'EUR', payee: 'City Water' }
+    await app.post('/otp/send', { phone, purpose: 'payment', transaction })
+    const right = { phone, otp: await app.lastCode('12025550143'), purpose: 'payment', transaction }
+    for (const other of [{ purpose: 'login' }, { transaction: { ...transaction, amount: '10.01' } }]) {
+      const { body } = await verified({ ...right, ...other })
+      expect(body.error).toBe('mismatch')
+      expect(body).not.toHaveProperty('proof')
+    }
+    const { body } = await verified(right)
+    expect(await checked(body.proof)).toMatchObject({ purpose: 'payment', transaction })
+  })
+
   test('of a fixed code says that it is of a review number, also when the answer is repeated without that number', async () => {
     const { context } = app.app
     const ports = { ...context.acting(tester), brands: context.brands, contacts: readConfig({}).contacts }
