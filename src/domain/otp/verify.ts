@@ -38,8 +38,7 @@ export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts, Proof
 /** A key is never in progress: its answer is stored with the guess. */
 const keySettings = { windowMs: 10 * minuteMs, longestMs: 0 } as const
 
-/** Until a proof expires. */
-const proofSeconds = 600
+const proofLifetimeSeconds = 600
 
 const wrongCode = new Failure('mismatch')
 
@@ -74,10 +73,8 @@ export async function verifyCode(
   const answer = new ReadFields(() => readAnswer(ports, context, body, id === undefined ? app : undefined))
   const { stamp } = await idempotently<Verified>(ports, context, body, keySettings, async (key) => {
     // Before the guess, so that a key that cannot be loaded consumes no code.
-    const stamp: ProofStamp | undefined =
-      body.proof === true
-        ? { iat: Math.floor(ports.now() / 1000), keyId: await ports.proofs.keyId() }
-        : undefined
+    const keyId = body.proof === true ? await ports.proofs.keyId() : undefined
+    const stamp = keyId === undefined ? undefined : { iat: Math.floor(ports.now() / 1000), keyId }
     // The order of the contract, after credentials and brand.
     const gates = [
       // Counted with the answer of the guess.
@@ -122,7 +119,7 @@ export async function verifyCode(
   const jti = context.replayOf ?? context.requestId
   const { recipient, binding } = answer.value
   const about = { iss: ports.proofIssuer(), aud: app, jti, brandId: brandSlug, ...recipient }
-  return ports.proofs.sign({ ...about, ...binding, ...more, exp: more.iat + proofSeconds }, keyId)
+  return ports.proofs.sign({ ...about, ...binding, ...more, exp: more.iat + proofLifetimeSeconds }, keyId)
 }
 
 function verifiedWith(
