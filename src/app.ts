@@ -19,6 +19,7 @@ import { mostWaitingJobs } from './domain/notify/queue.ts'
 import { QueueWorker } from './domain/notify/queue-worker.ts'
 import { storeFirstMode } from './domain/operator/guard.ts'
 import { storeReportsVerified } from './domain/operator/relays.ts'
+import { Ladders } from './domain/otp/ladders.ts'
 import { createAlerts, createEvents } from './parts/alerts.ts'
 import {
   createClockWatch,
@@ -76,6 +77,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const { limited, listeners, conversionFeedback, jobTried, testEnded } = observers
   const mostWaiting = overrides.mostWaitingJobs ?? mostWaitingJobs
   const queue = new QueueWorker({ ...shared, notifyWatch, tried: jobTried, mostWaiting })
+  const hasLadders = config.ladder.ways.length > 1
+  const ladders = hasLadders
+    ? new Ladders({ ...shared, guard, conversionFeedback, tried: jobTried })
+    : undefined
   const clockWatch = createClockWatch(context, shared)
   // Open pages are updated too when the database begins or ends to fail, although nothing is written then.
   const mark = async (at: number) => ((await context.databaseTrouble()) ? 'trouble' : eventLog.mark(at))
@@ -88,6 +93,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     alerts,
     queue,
     guard,
+    ladders,
     notifyWatch,
     conversionFeedback,
     proofIssuer: createProofIssuer(context, shared),
@@ -143,8 +149,12 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     { start: () => alerts.tick() },
     // It takes no job while requests end.
     { start: () => queue.tick(), finish: () => queue.stop() },
+    { start: () => ladders?.tick(), finish: async () => ladders?.stop() },
     everySecond([clockWatch, alerts, events, guard, notifyWatch, queue, live], stopping.signal),
-    everySecond(tls ? [tls] : [], stopping.signal),
+    everySecond(
+      [tls, ladders].filter((part) => part !== undefined),
+      stopping.signal,
+    ),
     { start: () => cleanup.start() },
     { start: () => void context.noteSecret() },
   ]
@@ -155,6 +165,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     alerts,
     events,
     guard,
+    ladders,
     notifyWatch,
     queue,
     live,

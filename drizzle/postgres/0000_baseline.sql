@@ -276,6 +276,21 @@ CREATE TABLE "leases" (
 	"ends_at" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "ladders" (
+	"request_id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"subject" text COLLATE "C" NOT NULL,
+	"sealed" text NOT NULL,
+	"ways" text NOT NULL,
+	"report_key" text COLLATE "C",
+	"report_keys" text NOT NULL,
+	"sent_at" bigint,
+	"attempts" integer NOT NULL,
+	"due_at" bigint,
+	"ended" text,
+	"expires_at" bigint NOT NULL,
+	CONSTRAINT "ladders_ended" CHECK (("ladders"."ended" IS NULL) = ("ladders"."due_at" IS NOT NULL))
+);
+--> statement-breakpoint
 CREATE TABLE "notify_jobs" (
 	"request_id" text COLLATE "C" NOT NULL,
 	"app_id" text NOT NULL,
@@ -546,6 +561,12 @@ CREATE INDEX "events_by_request" ON "events" USING btree ("request_id");
 CREATE INDEX "guard_buckets_by_time" ON "guard_buckets" USING btree ("updated_at");
 --> statement-breakpoint
 CREATE INDEX "idempotency_keys_by_expiry" ON "idempotency_keys" USING btree ("expires_at");
+--> statement-breakpoint
+CREATE INDEX "ladders_by_due" ON "ladders" USING btree ("due_at");
+--> statement-breakpoint
+CREATE INDEX "ladders_by_report" ON "ladders" USING btree ("report_key");
+--> statement-breakpoint
+CREATE INDEX "ladders_by_subject" ON "ladders" USING btree ("subject");
 --> statement-breakpoint
 CREATE INDEX "notify_jobs_by_state" ON "notify_jobs" USING btree ("state","due_at");
 --> statement-breakpoint

@@ -289,6 +289,27 @@ CREATE TABLE `key_fingerprints` (
 	`fingerprint` text PRIMARY KEY NOT NULL
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `ladders` (
+	`request_id` text PRIMARY KEY NOT NULL,
+	`subject` text NOT NULL,
+	`sealed` text NOT NULL,
+	`ways` text NOT NULL,
+	`report_key` text,
+	`report_keys` text NOT NULL,
+	`sent_at` integer,
+	`attempts` integer NOT NULL,
+	`due_at` integer,
+	`ended` text,
+	`expires_at` integer NOT NULL,
+	CONSTRAINT "ladders_ended" CHECK(("ladders"."ended" IS NULL) = ("ladders"."due_at" IS NOT NULL))
+) STRICT;
+--> statement-breakpoint
+CREATE INDEX `ladders_by_due` ON `ladders` (`due_at`);
+--> statement-breakpoint
+CREATE INDEX `ladders_by_report` ON `ladders` (`report_key`);
+--> statement-breakpoint
+CREATE INDEX `ladders_by_subject` ON `ladders` (`subject`);
+--> statement-breakpoint
 CREATE TABLE `notify_jobs` (
 	`request_id` text NOT NULL,
 	`app_id` text NOT NULL,

@@ -14,7 +14,7 @@ import {
   phoneWays,
   type SmsRoute,
 } from '../domain/ground/providers.ts'
-import type { Ladder } from '../domain/otp/order.ts'
+import type { Ladder } from '../domain/otp/ladder.ts'
 import { readSmsCountries } from './destinations.ts'
 import { readCatalog, settingsOfFile } from './providers.ts'
 import {

@@ -11,7 +11,12 @@ import { shareCircuits } from '../adapters/store/shared-circuits.ts'
 import type { Config } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { Breakers } from '../domain/delivery/breaker.ts'
-import { callbackUrls, providerReportKey, type ReportRejection } from '../domain/delivery/delivery-reports.ts'
+import {
+  callbackUrls,
+  type DeliveryReportStore,
+  providerReportKey,
+  type ReportRejection,
+} from '../domain/delivery/delivery-reports.ts'
 import { Turns } from '../domain/delivery/turns.ts'
 import type { Log } from '../domain/ground/ports.ts'
 import { type DeliveryReport, mapRoutes } from '../domain/ground/providers.ts'
@@ -43,10 +48,21 @@ export function createShared(config: Config, context: Context, about: Process) {
   const { log, ownUrl, stopwatch = () => performance.now(), owner = processOwner() } = about
   const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
   const policy = context.policy.cached(config.smsCountries)
+  const deliveryReports: DeliveryReportStore = {
+    saveReports: async (provider, reports, writesEvents) => {
+      await context.eventLog.saveReports(provider, reports, writesEvents)
+      if (config.ladder.ways.length === 1) return
+      const final = reports.filter(({ status }) => status !== 'pending')
+      await context.ladderStore.reported(
+        final.map(({ key }) => key),
+        now(),
+      )
+    },
+  }
   const saveOwnReport = async (provider: string, { providerMessageId = '', ...report }: DeliveryReport) => {
     const key = providerReportKey(provider, providerMessageId)
     const writesEvents = (await policy()).webhooks.size > 0
-    await context.eventLog.saveReports(provider, [{ ...report, key, at: now() }], writesEvents)
+    await deliveryReports.saveReports(provider, [{ ...report, key, at: now() }], writesEvents)
   }
   const reportLater = (provider: string, report: DeliveryReport, ms: number) => {
     const save = () =>
@@ -85,7 +101,7 @@ export function createShared(config: Config, context: Context, about: Process) {
     breakers,
     turns: new Turns(after),
     callbackUrl: callbackUrls(secrets, config.publicUrl),
-    deliveryReports: context.eventLog,
+    deliveryReports,
     messages: context.eventLog.messages,
     reportRejected: (provider: string, why: ReportRejection) =>
       context.eventLog.count(now(), rejectedReportStat(provider, why)),

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import type { Ladder } from '../../src/domain/otp/order.ts'
+import type { Ladder } from '../../src/domain/otp/ladder.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { policyOf, testProvider } from '../support/policy.ts'
 import { expectError, expectSuccess, freshEmail, freshPhone } from '../support/rows.ts'

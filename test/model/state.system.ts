@@ -9,7 +9,13 @@ import { clockToleranceMs } from '../../src/domain/ground/ports.ts'
 import { grantsOf } from '../../src/domain/limits/gates.ts'
 import type { Claim, Grant, LimitDecision, Subject } from '../../src/domain/limits/limits.ts'
 import { otpSteps } from '../../src/domain/otp/state.ts'
-import type { CodeRef, GuessDecision, OtpStore, SendDecision } from '../../src/domain/otp/store.ts'
+import type {
+  AgainDecision,
+  CodeRef,
+  GuessDecision,
+  OtpStore,
+  SendDecision,
+} from '../../src/domain/otp/store.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
 
@@ -26,6 +32,7 @@ function storeInMemory(): OtpStore & { rows(): readonly object[] } {
   return {
     admit: async (...input) => steps.admit(records, ...input),
     beginSend: async (...input) => steps.beginSend(records, ...input),
+    sendAgain: async (...input) => steps.sendAgain(records, ...input),
     setProvider: async (...input) => steps.setProvider(records, ...input),
     reschedule: async (...input) => steps.reschedule(records, ...input),
     giveBack: async (...input) => steps.giveBack(records, ...input),
@@ -123,6 +130,10 @@ function stepOf(isUsual: boolean, subject = anySubject) {
     kind: fc.constant('setProvider' as const),
     ...{ sent: place, provider, messageId: fc.option(fc.constantFrom('SM1', 'SM2')) },
   })
+  const sendAgain = fc.record({
+    kind: fc.constant('sendAgain' as const),
+    ...{ sent: place, claims: claimsOn(limitName) },
+  })
   const abandonSend = fc.record({
     kind: fc.constant('abandonSend' as const),
     ...{ sent: place, grants: fc.array(place, { maxLength: 4 }), shiftMs },
@@ -140,6 +151,7 @@ function stepOf(isUsual: boolean, subject = anySubject) {
     { weight: 1, arbitrary: giveBack },
     { weight: 2, arbitrary: abandonSend },
     { weight: 1, arbitrary: setProvider },
+    { weight: 2, arbitrary: sendAgain },
   )
   return { step, beginSend, guess, claim: claimOf(limitName, subject, isUsual) }
 }
@@ -155,7 +167,7 @@ const passing = fc.record({
 })
 type Passing = typeof passing extends fc.Arbitrary<infer Value> ? Value : never
 
-type Answer = LimitDecision | SendDecision | GuessDecision | undefined
+type Answer = LimitDecision | SendDecision | GuessDecision | AgainDecision | undefined
 /** A step that can run on any store. */
 type Call = (store: OtpStore) => Promise<Answer>
 
@@ -197,6 +209,10 @@ class Past {
         const code = this.code(step.sent)
         return async (store) => void (await store.setProvider(code, step.provider, step.messageId, now))
       }
+      case 'sendAgain': {
+        const code = this.code(step.sent)
+        return (store) => store.sendAgain(code, step.claims, now, [])
+      }
       case 'abandonSend': {
         const code = this.code(step.sent)
         const grants = step.grants.map((place) => this.grant(place, step.shiftMs))
@@ -230,7 +246,9 @@ function note(kind: Step['kind'], answer: Answer): void {
       ? answer.verdict.kind
       : answer.allowed
         ? 'allowed'
-        : 'refused'
+        : 'isGone' in answer
+          ? 'gone'
+          : 'refused'
   reached.add(`${kind}: ${what}`)
 }
 
@@ -333,6 +351,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         'giveBack: done',
         ...['guess: absent', 'guess: locked', 'guess: mismatch', 'guess: refused', 'guess: verified'],
         'reschedule: done',
+        ...['sendAgain: allowed', 'sendAgain: gone', 'sendAgain: refused'],
         'setProvider: done',
       ])
     }, 180_000)

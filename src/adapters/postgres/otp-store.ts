@@ -40,6 +40,13 @@ export function createOtpStore(
           return steps.beginSend(state, others, code, at, effects)
         }),
       ),
+    sendAgain: (code, claims, now, effects) =>
+      leased.claim(claims, now, (others, unused) =>
+        take(stepSubjects.sendAgain(code, others, now, effects), now, (state, at) => {
+          steps.giveBack(state, unused, at)
+          return steps.sendAgain(state, code, others, at, effects)
+        }),
+      ),
     setProvider: (code, provider, messageId, now) =>
       take(stepSubjects.setProvider(code, provider, messageId, now), now, (state, at) =>
         steps.setProvider(state, code, provider, messageId, at),

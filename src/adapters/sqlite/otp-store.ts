@@ -23,6 +23,7 @@ export function createOtpStore(
   return {
     admit: step('admit'),
     beginSend: step('beginSend'),
+    sendAgain: step('sendAgain'),
     setProvider: step('setProvider'),
     reschedule: step('reschedule'),
     giveBack: step('giveBack'),

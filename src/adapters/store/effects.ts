@@ -3,18 +3,22 @@ import type { NewEvent } from '../../domain/ground/webhook-events.ts'
 import type { Effect } from '../../domain/limits/effects.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase, Tables } from './database.ts'
+import { isClimbing, ladderEnd } from './ladders.ts'
 import { givenRows, type Orm, replacing, type Statement } from './statements.ts'
 
 export function eventInsert(orm: Orm, events: Tables['events'], event: NewEvent): Statement<unknown> {
   return orm.insert(events).values({ ...event, state: 'new', tries: 0, dueAt: event.at })
 }
 
-type EffectTables = Pick<Tables, 'audit' | 'events' | 'idempotencyKeys' | 'notifyOrders' | 'notifyJobs'>
+type EffectTables = Pick<
+  Tables,
+  'audit' | 'events' | 'idempotencyKeys' | 'ladders' | 'notifyOrders' | 'notifyJobs'
+>
 
 /** For the transaction of the step. */
 export function effectStatements(
   orm: Orm,
-  { audit, events, idempotencyKeys, notifyOrders, notifyJobs }: EffectTables,
+  { audit, events, idempotencyKeys, ladders, notifyOrders, notifyJobs }: EffectTables,
   effect: Effect,
   jsonElements: StoreDatabase['jsonElements'],
 ): readonly Statement<unknown>[] {
@@ -39,6 +43,15 @@ export function effectStatements(
     }
     case 'free-key':
       return [orm.delete(idempotencyKeys).where(isOf(effect))]
+    case 'ladder':
+      return [orm.insert(ladders).values(effect.row)]
+    case 'ladder-way': {
+      const { requestId, ways, attempts, dueAt } = effect
+      const sending = { ways, attempts, dueAt, sentAt: null, reportKey: null }
+      return [orm.update(ladders).set(sending).where(isClimbing(ladders, requestId))]
+    }
+    case 'ladder-end':
+      return [ladderEnd(orm, ladders, effect.requestId, effect.ended)]
     case 'queue':
       return [
         orm.insert(notifyOrders).values(effect.order),

@@ -8,6 +8,7 @@ import { otherFlags } from '../../domain/request/request-context.ts'
 import type { StoreDatabase } from './database.ts'
 import { createEventLogSearch, withReports } from './event-log-search.ts'
 import { type EventLogEntry, firstAttemptOf, traceOf } from './event-rows.ts'
+import { isClimbing } from './ladders.ts'
 import type { SearchWindows } from './log-search.ts'
 import { createReplayReader } from './replay.ts'
 import { deliveredMessages, reportedMessages } from './report-search.ts'
@@ -56,7 +57,7 @@ export function createEventLogReader(
 /** Few rows, for callers of the API. */
 function readMessages(database: LogDatabase): StoredEventLog['messages'] {
   const { orm, tables } = database
-  const { requests, attempts } = tables
+  const { ladders, requests, attempts } = tables
   return async (requestId) => {
     const [[row], further] = await Promise.all([
       orm.select().from(requests).where(eq(requests.requestId, requestId)),
@@ -70,18 +71,23 @@ function readMessages(database: LogDatabase): StoredEventLog['messages'] {
       isAsync ? orderOf(database, requestId) : noOrder,
     ])
     const request = row ? traceOf(row) : order && orderedRequest(requestId, order, jobs.length)
-    return request && { request, deliveries, jobs }
+    const hasFailed = deliveries.some(({ report }) => report?.status === 'failed')
+    const live = hasFailed ? await orm.select().from(ladders).where(isClimbing(ladders, requestId)) : []
+    return request && { request, deliveries, jobs, isClimbing: live.length > 0 }
   }
 }
 
 function createTraceReader({
   orm,
-  tables: { requests },
+  tables: { ladders, requests },
 }: LogDatabase): Pick<StoredEventLog, 'trace' | 'guarded'> {
   return {
     trace: async (requestId) => {
-      const [row] = await orm.select().from(requests).where(eq(requests.requestId, requestId))
-      return row && traceOf(row)
+      const [[row], [ladder]] = await Promise.all([
+        orm.select().from(requests).where(eq(requests.requestId, requestId)),
+        orm.select().from(ladders).where(eq(ladders.requestId, requestId)),
+      ])
+      return row && { ...traceOf(row), ladder }
     },
     guarded: async (limit) => {
       const { requestId, guard, operation } = requests

@@ -7,6 +7,7 @@ import {
   gt,
   inArray,
   isNotNull,
+  isNull,
   lt,
   lte,
   min,
@@ -55,7 +56,7 @@ export function createEventStore(database: EventDatabase): EventStore & EventRea
 function createResolver({
   orm,
   reader,
-  tables: { attempts, deliveryReports, events, notifyJobs, requests },
+  tables: { attempts, deliveryReports, events, ladders, notifyJobs, requests },
   write,
 }: EventDatabase): Pick<EventStore, Resolving> {
   const search = reportSearch({ orm: reader, tables: { attempts, requests } })
@@ -72,10 +73,14 @@ function createResolver({
       const requestIds = await requestIdsOf(search, given, now)
       const ids = [...new Set(requestIds.values())]
       if (ids.length === 0) return new Map()
-      const [rows, further, jobs] = await Promise.all([
+      const [rows, further, jobs, climbing] = await Promise.all([
         orm.select().from(requests).where(inArray(requests.requestId, ids)),
         orm.select().from(attempts).where(inArray(attempts.requestId, ids)),
         orm.select().from(notifyJobs).where(inArray(notifyJobs.requestId, ids)),
+        orm
+          .select({ requestId: ladders.requestId })
+          .from(ladders)
+          .where(and(inArray(ladders.requestId, ids), isNull(ladders.ended))),
       ])
       const ofRequest = Map.groupBy(
         [...rows.flatMap((row) => firstAttemptOf(row) ?? []), ...further],
@@ -97,7 +102,8 @@ function createResolver({
           const deliveries = message.attempts.map((each) =>
             deliveryOf(each, reportOf.get(each.reportKey ?? '')),
           )
-          return [[event.id, { ...message, attempts: deliveries }]]
+          const isClimbing = climbing.some(({ requestId }) => requestId === row.requestId)
+          return [[event.id, { ...message, attempts: deliveries, isClimbing }]]
         }),
       )
     },
@@ -324,7 +330,9 @@ function messageOf(
   attempts: readonly AttemptRow[],
   jobs: readonly NotifyJob[],
   isLate: boolean,
-): (Omit<EventMessage, 'attempts'> & { readonly attempts: readonly AttemptRow[] }) | undefined {
+):
+  | (Omit<EventMessage, 'attempts' | 'isClimbing'> & { readonly attempts: readonly AttemptRow[] })
+  | undefined {
   const own = attempts.find((attempt) => reportKey !== null && attempt.reportKey === reportKey)
   const isOnly = (recipients ?? 1) === 1
   if (channel === null || (reportKey !== null && !own && !(isLate && isOnly))) return undefined

@@ -294,6 +294,38 @@ export const schema = {
     },
   ),
 
+  /** The further ways of codes, and why others have none: `LadderRow` describes the columns. */
+  ladders: table(
+    'ladders',
+    {
+      requestId: key().primary(),
+      subject: key(),
+      sealed: text(),
+      ways: text(),
+      reportKey: key().orNull(),
+      reportKeys: text(),
+      sentAt: instant().orNull().shifted(),
+      attempts: integer(),
+      dueAt: instant().orNull().shifted(),
+      ended: text().orNull(),
+      expiresAt: instant().shifted(),
+    },
+    {
+      indexes: {
+        ladders_by_due: ['dueAt'],
+        ladders_by_report: ['reportKey'],
+        ladders_by_subject: ['subject'],
+      },
+      checks: { ladders_ended: ({ ended, dueAt }) => sql`(${ended} IS NULL) = (${dueAt} IS NOT NULL)` },
+      hasRowId: true,
+      moved: 'ladders of codes',
+      isNotRestored: true,
+      forgotten: { by: 'subject', is: 'hash', called: ['ladder of a code', 'ladders of codes'] },
+      expired: ({ requestId }, { eventLog }) => sql`${requestId} < ${firstIdOf(eventLog)}`,
+      distributed: { by: 'requestId', like: 'requests' },
+    },
+  ),
+
   /** Written with the change itself. A state `new` has only the first columns, up to `reason`. */
   events: table(
     'events',

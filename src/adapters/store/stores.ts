@@ -10,6 +10,7 @@ import { createGuardStore } from './guard.ts'
 import { createIdempotencyKeys } from './idempotency-keys.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
 import { createKeyStore } from './keys.ts'
+import { createLadderStore } from './ladders.ts'
 import { createNotifyJobStore } from './notify-jobs.ts'
 import { createOperatorStore } from './operator.ts'
 import { createOutbox } from './outbox.ts'
@@ -27,6 +28,7 @@ export function createStores(database: StoreDatabase) {
     statistics: createStatistics(database),
     brands: createBrandStore(database),
     keys: createKeyStore(database),
+    ladderStore: createLadderStore(database),
     operator: createOperatorStore(database),
     policy: createPolicyStore(database),
     guard: createGuardStore(database),

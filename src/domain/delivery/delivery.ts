@@ -46,7 +46,7 @@ export interface OutgoingSms extends SmsMessage {
 export type Outgoing = OutgoingSms | Mail
 
 /** In the event log, of a message without steps. */
-const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
+export const noStep: AttemptedStep = { route: null, provider: { name: 'none' }, segments: null }
 
 /** The order in which a delivery tries the steps, unless circuits open or close meanwhile. */
 export function orderedSteps<Each extends RouteStep>(
@@ -78,6 +78,10 @@ export interface Charging {
 interface SmsOptions {
   readonly charging: Charging
   readonly avoid?: string | null
+  /** By the stopwatch: of the ways of a request together. */
+  readonly deadline?: number
+  /** Another way follows. Then the message leaves it a part of the time, and no open circuit is tried. */
+  readonly isFollowed?: boolean
 }
 
 export function deliver(
@@ -100,24 +104,28 @@ export async function deliverSms(
   ports: DeliveryPorts,
   context: RequestContext,
   message: OutgoingSms,
-  { charging, avoid = null }: SmsOptions,
+  {
+    charging,
+    avoid = null,
+    deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs),
+    isFollowed = false,
+  }: SmsOptions,
 ): Promise<Outcome> {
   const { steps } = message
-  const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
   const isOpen = ({ provider }: RouteStep) => ports.breakers.isOpen(provider.name)
   const open = steps.filter(isOpen)
-  let waiting = orderedSteps(ports, steps, avoid)
+  let waiting = orderedSteps(ports, isFollowed ? steps.filter((step) => !open.includes(step)) : steps, avoid)
   let mayHaveArrived = false
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
   if (steps.length === 0 && message.paused.length > 0) last = { kind: 'retryable', reason: 'paused' }
   else if (steps.length === 0) {
-    context.fault = withoutProvider(message.rule)
+    if (!isFollowed) context.fault = withoutProvider(message.rule)
     saveSkipped(ports, context, message, noStep, 'no provider')
   }
   for (let step = waiting[0]; step; step = waiting[0]) {
     waiting = waiting.slice(1)
     const { provider } = step
-    const routesLeft = waiting.some(({ route }) => route !== step.route) ? 2 : 1
+    const routesLeft = isFollowed || waiting.some(({ route }) => route !== step.route) ? 2 : 1
     const timeoutMs = Math.min(ports.providerTimeoutMs, (deadline - ports.stopwatch()) / routesLeft)
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
       saveSkipped(ports, context, message, step, 'no time left')
@@ -133,7 +141,7 @@ export async function deliverSms(
     // A failing provider is likely to fail on the next route too.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
-  for (const step of waiting) {
+  for (const step of isFollowed ? open : waiting) {
     if (open.includes(step)) saveSkipped(ports, context, message, step, 'keeps failing')
   }
   for (const step of message.paused) {
@@ -177,12 +185,12 @@ async function tryProvider(
   return outcome
 }
 
-function saveSkipped(
+export function saveSkipped(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
   step: AttemptedStep,
-  reason: 'keeps failing' | 'paused' | 'no time left' | 'budget exhausted' | 'no provider',
+  reason: 'keeps failing' | 'paused' | 'no time left' | 'budget exhausted' | 'no provider' | 'rate-limited',
 ): void {
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }

@@ -10,6 +10,8 @@ export interface MessageFacts {
   /** Of an asynchronous notification. Null: synchronous, or already deleted. */
   readonly job: Pick<NotifyJob, 'state' | 'updatedAt'> | null
   readonly request: RequestProgress
+  /** It may be sent again, by a further way. */
+  readonly isClimbing?: boolean
 }
 
 export type MessageAttempt = Pick<Attempt, 'outcome' | 'errorClass' | 'at' | 'durationMs'> &
@@ -32,7 +34,7 @@ export interface DatedStatus {
  * The status of a message from everything that is known of it. Proof of delivery of any attempt outranks all else. A
  * message is `failed` only if no attempt may have reached the recipient.
  */
-export function messageStatus({ attempts, job, request }: MessageFacts): DatedStatus {
+export function messageStatus({ attempts, job, request, isClimbing }: MessageFacts): DatedStatus {
   const delivered = attempts.find(({ report }) => report?.status === 'delivered')?.report
   if (delivered) return { status: 'delivered', updatedAt: delivered.at }
 
@@ -43,6 +45,7 @@ export function messageStatus({ attempts, job, request }: MessageFacts): DatedSt
 
   const last = attempts.at(-1)
   const lastAt = Math.max(last ? endOf(last) : 0, job?.updatedAt ?? request.at)
+  if (isClimbing) return { status: 'queued', updatedAt: lastAt }
   // Nothing is tried after an attempt that was accepted.
   if (!sent.some(isAccepted)) {
     if (job?.state === 'accepted') return { status: 'accepted', updatedAt: job.updatedAt }

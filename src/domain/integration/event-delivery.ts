@@ -188,6 +188,10 @@ export class EventDelivery {
         dropped.push(id)
         continue
       }
+      if (type === 'message.failed' && message.isClimbing) {
+        later.push({ id, dueAt: now + 1000 })
+        continue
+      }
       const left = room.get(app) ?? mostWaiting - (this.waitingByApp.get(app) ?? 0)
       room.set(app, left - 1)
       if (left <= 0) {

@@ -12,6 +12,8 @@ export interface EventMessage extends Pick<RequestTrace, 'requestId' | 'app' | '
   readonly recipient: string
   /** The attempts at this recipient, with their delivery reports. */
   readonly attempts: readonly Pick<Delivery, 'outcome' | 'report' | 'reportKey'>[]
+  /** A code may be sent again, by a further way. */
+  readonly isClimbing: boolean
 }
 
 export interface ResolvedEvent

@@ -20,6 +20,7 @@ import {
   isOtherPart,
   isSurge,
   type LimitStatus,
+  mayBeSent,
   type Operation,
   otherPartsOf,
   type PartFlag,
@@ -74,7 +75,10 @@ export function explain(
         ? undefined
         : {
             // That of a job is the number within its recipient.
-            attempts: deliveries.map((row) => ({ number: row.attempt % attemptsPerJob, text: attempt(row) })),
+            attempts: deliveries.map((row, index) => ({
+              number: row.attempt % attemptsPerJob,
+              text: attempt(row) + (trace.ladder ? whySent(row, deliveries[index - 1]) : ''),
+            })),
             nothing: trace.end === null ? 'no attempt is recorded' : 'no provider was called',
           },
     advice: adviceOn(trace, deliveries, rules),
@@ -135,7 +139,34 @@ function opening(trace: RequestTrace): string[] {
     end === null
       ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
       : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
+    ...furtherWays(trace),
   ]
+}
+
+function furtherWays({ ladder }: RequestTrace): string[] {
+  if (!ladder) return []
+  const further = ladder.ways === '' ? 'none' : ladder.ways.replaceAll(',', ', then ')
+  return ladder.ended === null
+    ? [`Further ways, if the code does not arrive: ${further}.`]
+    : [`Its ladder ended, since ${ladder.ended}. Ways not used: ${further}.`]
+}
+
+/** Why a message follows another one by the next way. Empty: it is of the same way. */
+function whySent({ route, at }: Delivery, before: Delivery | undefined): string {
+  if (!before || wayOf(before.route) === wayOf(route)) return ''
+  const { report, outcome, durationMs } = before
+  const why = !mayBeSent(before)
+    ? 'the way before it failed'
+    : outcome === 'unknown'
+      ? 'the result of the message before it is unknown'
+      : report?.status === 'failed' && report.at <= at
+        ? `the delivery report says failed: ${report.reason ?? 'without a reason'}`
+        : `no delivery report arrived within ${seconds(at - before.at - durationMs)}`
+  return `; next way, since ${why}`
+}
+
+function wayOf(route: Delivery['route']): string | null {
+  return route === 'plain' || route === 'template' ? 'sms' : route
 }
 
 function inCountry(country: string | null): string {

@@ -35,6 +35,8 @@ export interface RequestMessages {
   /** In the order of the attempts. */
   readonly deliveries: readonly Delivery[]
   readonly jobs: readonly RecipientJob[]
+  /** A code may be sent again, by a further way. */
+  readonly isClimbing: boolean
 }
 
 export type RecipientJob = Pick<NotifyJob, 'position' | 'masked' | 'state' | 'updatedAt'>
@@ -63,7 +65,8 @@ export async function queryMessages(ports: MessageQueryPorts, context: RequestCo
   const running = ports.runningRequest(request.requestId)
   const progress = progressOf(found, ports, running !== undefined)
   const recipients = recipientsOf(found, running?.addressees ?? []).map(({ index, to, attempts, job }) => {
-    const { status, updatedAt } = messageStatus({ attempts, job, request: progress })
+    const { isClimbing } = found
+    const { status, updatedAt } = messageStatus({ attempts, job, request: progress, isClimbing })
     return { index, to, status, updatedAt: new Date(updatedAt).toISOString() }
   })
   if (!hasMessages(found, recipients.length)) throw new Failure('message_not_found')

@@ -20,6 +20,8 @@ import { otpSms, refuseLongValues, smsOf } from '../texts/sms.ts'
 import { otpTemplateOf } from '../texts/templates.ts'
 import { type Binding, boundCode, isBound, partHashes, readBinding } from './binding.ts'
 import type { GuardedCode } from './guarded.ts'
+import type { Ladder } from './ladder.ts'
+import type { Ladders } from './ladders.ts'
 import type { NewCode } from './store.ts'
 
 // What a send asks for: its fields (spec 4.1), and the new code in its message.
@@ -34,18 +36,12 @@ export interface OrderPorts extends WayPorts {
   readonly isTopLevelDomain: IsTopLevelDomain
   readonly otpTtlSeconds: number
   readonly ladder: Ladder
+  /** Undefined: LADDER names one way. */
+  readonly ladders?: Pick<Ladders, 'begin'> | undefined
   /** Undefined: turned off. */
   readonly conversionFeedback: object | undefined
   /** The comparable form of an IP address. Undefined: not an IP address. */
   readonly ipIdentity: (text: string) => string | undefined
-}
-
-/** The ways of a code to a phone (design D54). */
-export interface Ladder {
-  /** In order. One: there is no ladder. */
-  readonly ways: readonly [PhoneWay, ...PhoneWay[]]
-  /** For a delivery report, before the next way. 0: the ladder does not wait. */
-  readonly waitSeconds: number
 }
 
 export interface Addressee extends Recipient {
@@ -70,6 +66,8 @@ export interface Order {
   readonly code: NewCode
   /** Undefined: the code of a review number, which is not sent. */
   readonly message?: Outgoing
+  /** Undefined: it has no further way. */
+  readonly ladder?: ReturnType<Ladders['begin']> | undefined
   /** Undefined: an e-mail, or a review number. */
   readonly guarded?: GuardedCode
   readonly review?: ReviewNumber
@@ -167,9 +165,11 @@ function smsOrder(
   const isTemplate = relayed?.text === undefined
   const about = { field, brand, policy, isTemplate, way: via ?? ports.ladder.ways[0] }
   const way = smsWay(ports, context, addressee, about)
+  const ladders = via === undefined ? ports.ladders : undefined
+  const bySms = ladders ? smsWay(ports, context, addressee, { ...about, way: 'sms' }) : way
   const { loginId, businessName = brand.displayName, lang, binding } = text
   const named = { loginId, transaction: binding.transaction }
-  if (isScrubbed(way, brand)) refuseLongValues(brand, named, lang)
+  if (isScrubbed(bySms, brand)) refuseLongValues(brand, named, lang)
   const { to, subject } = addressee
   const review = relayed ? undefined : policy.reviewNumberOf(subject, brand.slug, ports.now())
   const { otp, code } = newCode(ports, context, brand, addressee, {
@@ -179,7 +179,7 @@ function smsOrder(
   })
   if (review) return { review, code }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
-  const isRegistered = way.providers.some(({ route }) => route === 'template')
+  const isRegistered = bySms.providers.some(({ route }) => route === 'template')
   const values = { code: otp, businessName, lifetimeSeconds, ...named }
   const content =
     relayed?.text === undefined
@@ -193,9 +193,12 @@ function smsOrder(
   // The provider that is tried first, unless this is a resend, so that `setProvider` is seldom needed.
   const [first] = orderedSteps(ports, message.steps, null)
   const { country, isAllowed: isAllowedCountry } = way
+  const { app = '', operation = 'send' } = context
+  const waiting = { ...client, to, app, brand: brand.slug, operation, content }
   return {
     code: { ...code, provider: first?.provider.name ?? null },
     message,
+    ladder: ladders?.begin(context, subject[0], waiting),
     guarded: {
       ...client,
       ...{ subject, recipient: subject[0], phone: { to, country, isAllowedCountry } },
@@ -238,7 +241,7 @@ function sendingOf({ requestId }: RequestContext, { to, subject }: Addressee) {
 
 /** Without its provider. @param given instead of a new one; `review` has a fixed one */
 function newCode(
-  { secrets, otpTtlSeconds }: OrderPorts,
+  { secrets, otpTtlSeconds, ladders }: OrderPorts,
   { requestId: id }: RequestContext,
   { slug: brandSlug }: BrandWithTexts,
   { channel, to, subject }: Addressee,
@@ -258,7 +261,11 @@ function newCode(
     secrets.saltedHash(id, boundCode(keyedCode, binding)),
     ...partHashes(secrets, id, binding),
   ].join(' ')
-  return { otp, code: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider: null } }
+  const hasLadders = ladders !== undefined
+  return {
+    otp,
+    code: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider: null, hasLadders },
+  }
 }
 
 /** What the app says of the end user (design D41). */

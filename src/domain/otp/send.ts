@@ -102,6 +102,7 @@ export async function sendCode(
       () => order.value.guarded && guarded(ports, context, order.value.guarded, policy.prefixes),
       charge,
       events(ports, context, policy.webhooks.has(app)),
+      () => order.value.ladder && { effects: [{ kind: 'ladder', row: order.value.ladder.row } as const] },
       () => relayed?.keep && addressee && { effects: relayed.keep(order.value.code, addressee.to) },
     ]
     // The code is active from here on: a concurrent verify succeeds (design D15).
@@ -115,10 +116,13 @@ export async function sendCode(
       },
     )
     const { lastProvider } = decision
-    const { code, message } = order.value
+    const { code, message, ladder } = order.value
     const avoid = operation === 'resend' ? lastProvider : null
-    const outcome = message && (await deliver(ports, context, message, { charging: charge(), avoid }))
-    const isAccepted = outcome === undefined || outcome.kind === 'accepted'
+    const deadline = ports.stopwatch() + longestMs
+    const options = { charging: charge(), avoid, deadline, isFollowed: ladder !== undefined }
+    const outcome = message && (await deliver(ports, context, message, options))
+    const isFirstAccepted = outcome === undefined || outcome.kind === 'accepted'
+    const isAccepted = ladder ? await ladder.goOn(isFirstAccepted, deadline) : isFirstAccepted
     await end(ports, context, { code: isKept ? code : null, isAccepted, lastProvider, settle })
     return { expiresIn }
   })

@@ -13,6 +13,7 @@ import {
 } from '../limits/limits.ts'
 import { reviewUseEntry } from '../policy/review-number.ts'
 import {
+  type AgainDecision,
   type CodeRef,
   type GuessAttempt,
   type GuessDecision,
@@ -60,7 +61,7 @@ export type Steps = {
 
 /** @param isHashOf compares in constant time */
 export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
-  return { admit, beginSend, setProvider, reschedule, giveBack, abandonSend, guess }
+  return { admit, beginSend, sendAgain, setProvider, reschedule, giveBack, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): GuessDecision {
     const decision = admit(state, attempt.claims, now)
@@ -68,11 +69,14 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
   }
 
   function verdictOn(state: State, attempt: GuessAttempt, now: number): Verdict {
-    const { key, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse } = attempt
+    const { key, failureBudget, subject, brandSlug, keyedCodes, eventId, reviewUse, hasLadders } = attempt
     const emit = (type: EventType, { id: requestId }: Code) => {
       if (eventId === undefined) return
       const about = { reportKey: null, position: null, status: null, reason: null }
       state.write({ kind: 'event', event: { id: eventId, at: now, type, requestId, ...about } })
+    }
+    const endLadder = (ended: string, { id: requestId }: Code) => {
+      if (hasLadders) state.write({ kind: 'ladder-end', requestId, ended })
     }
     const kept = <Kept extends KeptVerdict>(verdict: Kept): Kept => {
       if (key) admit(state, [key.claim], now, key.answers(verdict))
@@ -88,12 +92,16 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
       state.setCode(subject, brandSlug, undefined)
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
       emit('otp.verified', code)
+      endLadder('the code was verified', code)
       if (reviewUse && code.provider === null) state.write(reviewUseEntry(reviewUse, now))
       const { provider, providerMessageId, createdAt } = code
       return kept({ kind: 'verified', provider, providerMessageId, ageMs: now - createdAt })
     }
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
-    if (code.attempts + 1 === maxAttempts) emit('otp.locked', code)
+    if (code.attempts + 1 === maxAttempts) {
+      emit('otp.locked', code)
+      endLadder('the code is locked', code)
+    }
     if (failureBudget) admit(state, [failureBudget], now)
     return kept({ kind: 'mismatch', ...(partHashes.length > 0 && { sent: { id: code.id, partHashes } }) })
   }
@@ -104,6 +112,7 @@ export const stepSubjects: {
 } = {
   admit: (claims) => claims.map(({ subject }) => subject),
   beginSend: (claims, code) => [...claims.map(({ subject }) => subject), code.subject],
+  sendAgain: (code, claims) => [...claims.map(({ subject }) => subject), code.subject],
   setProvider: ({ subject }) => [subject],
   reschedule: ({ subject }) => [subject],
   giveBack: (grants) => grants.map(({ subject }) => subject),
@@ -136,12 +145,29 @@ function beginSend(
 ): SendDecision {
   const decision = admit(state, claims, now, effects)
   if (!decision.allowed) return decision
-  const { subject, brandSlug, ttlMs, id, hash, provider } = code
-  const lastProvider = state.code(subject, brandSlug, now)?.provider ?? null
+  const { subject, brandSlug, ttlMs, id, hash, provider, hasLadders } = code
+  const previous = state.code(subject, brandSlug, now)
+  const lastProvider = previous?.provider ?? null
+  if (hasLadders && previous)
+    state.write({ kind: 'ladder-end', requestId: previous.id, ended: 'a new code replaced this one' })
   const expiresAt = now + ttlMs
   const fresh = { id, hash, attempts: 0, createdAt: now, expiresAt, provider, providerMessageId: null }
   state.setCode(subject, brandSlug, fresh)
   return { ...decision, lastProvider }
+}
+
+function sendAgain(
+  state: State,
+  { subject, brandSlug, id }: CodeRef,
+  claims: readonly StoredClaim[],
+  now: number,
+  effects: readonly Effect[],
+): AgainDecision {
+  const code = state.code(subject, brandSlug, now)
+  const isGone = code?.id !== id || code.hash === '' || isFromBeforeStep(code.createdAt, now)
+  if (isGone || code.attempts >= maxAttempts)
+    return { allowed: false, isGone: true, refusedBy: 0, expiresAt: now, resetsInMs: 0 }
+  return admit(state, claims, now, effects)
 }
 
 function setProvider(
@@ -166,7 +192,7 @@ function reschedule(state: State, grant: Grant, durationMs: number, now: number)
 
 function abandonSend(
   state: State,
-  { subject, brandSlug, id }: CodeRef,
+  { subject, brandSlug, id, hasLadders }: CodeRef,
   grants: readonly Grant[],
   provider: string | null,
   now: number,
@@ -176,6 +202,7 @@ function abandonSend(
   if (code?.id === id) {
     state.setCode(subject, brandSlug, provider === null ? undefined : { ...code, hash: '', provider })
   }
+  if (hasLadders) state.write({ kind: 'ladder-end', requestId: id, ended: 'no way could send the code' })
   giveBack(state, grants, now, effects)
 }
 

@@ -18,9 +18,14 @@ export interface NewCode {
   readonly ttlMs: number
   /** Expected to send it. Null: none, as it is the fixed code of a review number. */
   readonly provider: string | null
+  /** Whether it and the previous code may have a ladder, which ends with them. */
+  readonly hasLadders?: boolean
 }
 
-export type CodeRef = Pick<NewCode, 'subject' | 'brandSlug' | 'id'>
+/** `isGone`: the code is used, locked, replaced, revoked or has expired. */
+export type AgainDecision = Granted | (Refusal & { readonly isGone?: true })
+
+export type CodeRef = Pick<NewCode, 'subject' | 'brandSlug' | 'id' | 'hasLadders'>
 
 export type SendDecision =
   | (Granted & {
@@ -54,6 +59,8 @@ export interface GuessAttempt {
   readonly id?: string | undefined
   /** Set: the event `otp.verified` or `otp.locked` is stored with the result, under this ID. */
   readonly eventId?: string | undefined
+  /** Whether the code may have a ladder, which ends if it is verified or locked. */
+  readonly hasLadders?: boolean
   /** Set: stored in the audit log if the code is the fixed code of a review number and is right. */
   readonly reviewUse?: ReviewUse
 }
@@ -67,6 +74,13 @@ export interface OtpStore extends ClaimStore {
     now: number,
     effects?: readonly Effect[],
   ): Promise<SendDecision>
+  /** Takes all claims for another message with the code, or none. */
+  sendAgain(
+    code: CodeRef,
+    claims: readonly StoredClaim[],
+    now: number,
+    effects: readonly Effect[],
+  ): Promise<AgainDecision>
   /** Unless the code was used or replaced. */
   setProvider(code: CodeRef, provider: string, providerMessageId: string | null, now: number): Promise<void>
   /**

@@ -33,6 +33,8 @@ export interface VerifyOtpPorts extends CredentialPorts, IdempotencyPorts, Proof
   readonly guard: Guard
   readonly policy: ReadPolicy
   readonly isTopLevelDomain: IsTopLevelDomain
+  /** Undefined: no code has a ladder. */
+  readonly ladders?: object | undefined
 }
 
 /** A key is never in progress: its answer is stored with the guess. */
@@ -100,6 +102,7 @@ export async function verifyCode(
         keyedCodes: keyedCodes.map((keyedCode) => boundCode(keyedCode, binding)),
         // The app that sent the code may be another one.
         eventId: policy.webhooks.size === 0 ? undefined : ports.secrets.newEventId(now),
+        hasLadders: ports.ladders !== undefined,
         reviewUse: { operation: 'verify', app, requestId: context.requestId, brandSlug },
       } as const
       return ports.store.guess(attempt, now)

@@ -1,4 +1,5 @@
 import type { Channel } from '../ground/contact.ts'
+import type { LadderRow } from '../ground/ladder-row.ts'
 import type { EpochMs } from '../ground/time.ts'
 import type { Flag, LimitStatus, Operation, RequestContext, RequestEnd } from './request-context.ts'
 
@@ -22,6 +23,8 @@ export interface RequestTrace {
   /** Of the body, as `unknownFieldsOf` returns them. */
   readonly unknownFields: readonly string[]
   readonly limits: readonly LimitStatus[]
+  /** Of a code with further ways. */
+  readonly ladder?: Pick<LadderRow, 'ways' | 'ended'> | undefined
   /** Null: in progress, or the process ended first. */
   readonly end: RequestEnd | null
 }

@@ -1,0 +1,341 @@
+import type { ConversionFeedback } from '../delivery/conversion-feedback.ts'
+import {
+  type DeliveryPorts,
+  deliverSms,
+  longestDeliveryMs,
+  noStep,
+  saveSkipped,
+} from '../delivery/delivery.ts'
+import { smsWay, type WayPorts } from '../delivery/way.ts'
+import { judged } from '../ground/body.ts'
+import { mask } from '../ground/contact.ts'
+import { Failure } from '../ground/failures.ts'
+import type { LadderRow } from '../ground/ladder-row.ts'
+import { clockToleranceMs, type Log, type Sealing, type Secrets } from '../ground/ports.ts'
+import type { PhoneWay, Segments } from '../ground/providers.ts'
+import { minuteMs } from '../ground/time.ts'
+import type { GuardedSend } from '../guard/guard.ts'
+import type { Effect } from '../limits/effects.ts'
+import { pass, settling } from '../limits/gates.ts'
+import { type Claim, type Gate, type LimitSettings, type Subject, sendLimits } from '../limits/limits.ts'
+import { Charge } from '../money/charge.ts'
+import type { ReadPolicy } from '../policy/policy.ts'
+import {
+  mayBeSent,
+  newRequestContext,
+  type Operation,
+  type RequestContext,
+} from '../request/request-context.ts'
+import type { Brands } from '../texts/brand.ts'
+import { type SmsContent, smsOf } from '../texts/sms.ts'
+import { type GuardedPorts, guarded } from './guarded.ts'
+import { type DueLadder, dueAfter, type Ladder, type LadderStore, stepOf, waysIn } from './ladder.ts'
+import type { OtpStore } from './store.ts'
+
+interface LadderPorts extends DeliveryPorts, WayPorts, GuardedPorts {
+  readonly ladder: Ladder
+  readonly ladderStore: LadderStore
+  readonly store: OtpStore
+  readonly brands: Brands
+  readonly policy: ReadPolicy
+  readonly secrets: Pick<Secrets, 'subjects'>
+  readonly sealing: Sealing
+  readonly limits: LimitSettings
+  readonly otpTtlSeconds: number
+  readonly segmentsOf: (text: string) => Segments
+  readonly conversionFeedback: Pick<ConversionFeedback, 'accepts'> | undefined
+  /** Called after each message by a further way, except those of a request. */
+  readonly tried: (context: RequestContext) => void
+  readonly log: Log
+}
+
+/** What each message with the code needs. Stored encrypted. */
+export interface WaitingCode extends Pick<GuardedSend, 'ip' | 'device' | 'isTrustedUser'> {
+  readonly to: string
+  readonly app: string
+  readonly brand: string
+  readonly operation: Operation
+  readonly content: SmsContent
+}
+
+/** A ladder whose next message is to be sent. */
+interface Climb {
+  readonly row: Pick<LadderRow, 'requestId' | 'ways' | 'expiresAt'>
+  readonly waiting: WaitingCode
+  /** Of the next message. */
+  readonly context: () => RequestContext
+  /** Within the request that made the code, which counts the limits of all its messages. */
+  readonly isOwnRequest?: boolean
+  readonly deadline?: number
+  attemptsBegun: number
+  /** As in the row. */
+  reportKeys: string
+}
+
+/** `taken`: another process has sent it. */
+type Sent = 'accepted' | 'next' | 'taken' | { readonly end: string }
+
+const gone = { end: 'the code has expired or was revoked' } as const
+const notAllowed = { end: 'the brand is not active, or the destination is blocked' } as const
+
+/** In flight in a process. */
+const concurrency = 32
+
+/** Beyond a delivery. Claims keep a late process from sending twice. */
+const leaseMarginMs = 5000
+
+/** A crash may leave attempts in the event log that the row does not count. */
+const attemptsOfLostMessage = 50
+
+/**
+ * Sends a code by its next ways (design D54): at once after a failure, else when a report says failed, or none arrives in time. Each
+ * message is claimed once in the step that checks the code, so that no crash and no second process sends it again.
+ */
+export class Ladders {
+  private readonly inFlight = new Set<Promise<void>>()
+  private run: Promise<void> | undefined
+  private isStopped = false
+
+  constructor(private readonly ports: LadderPorts) {}
+
+  /** Call it at start and every second. */
+  readonly tick = (): void => {
+    if (this.isStopped || this.run) return
+    this.run = this.takeDue().finally(() => {
+      this.run = undefined
+    })
+  }
+
+  /** Resolves when no ladder is being looked at. */
+  async idle(): Promise<void> {
+    while (this.run || this.inFlight.size > 0) await Promise.all([this.run, ...this.inFlight])
+  }
+
+  /** Ends what is in flight, and begins nothing else. */
+  async stop(): Promise<void> {
+    this.isStopped = true
+    await this.idle()
+  }
+
+  /** Of a new code. */
+  begin(context: RequestContext, subject: string, waiting: WaitingCode) {
+    const { now, sealing, ladder, otpTtlSeconds } = this.ports
+    const { requestId } = context
+    const at = now()
+    const row: LadderRow = {
+      ...{ requestId, subject, sealed: sealing.seal(JSON.stringify(waiting), ownerOf(requestId)) },
+      ...{ ways: ladder.ways.slice(1).join(), reportKey: null, reportKeys: '', sentAt: null },
+      ...{ attempts: attemptsOfLostMessage, dueAt: at + this.leaseMs, ended: null },
+      expiresAt: at + otpTtlSeconds * 1000,
+    }
+    return {
+      /** Stored in the step that stores the code. */
+      row,
+      /**
+       * After the first message. Never rejects.
+       * @param deadline of the request, by the stopwatch
+       * @returns whether a provider accepted the code, now by any way
+       */
+      goOn: async (isAccepted: boolean, deadline: number): Promise<boolean> => {
+        const { attemptsBegun } = context
+        const reportKeys = keysOf('', context)
+        const about = { row, waiting, isOwnRequest: true, deadline, attemptsBegun, reportKeys }
+        const climb = { ...about, context: () => context }
+        try {
+          if (!isAccepted) return await this.climb(climb)
+          await this.saveSent(climb, waysIn(row.ways), context)
+        } catch (error) {
+          context.fault = error
+        }
+        return isAccepted
+      },
+    }
+  }
+
+  private get leaseMs(): number {
+    return longestDeliveryMs(this.ports.providerTimeoutMs) + leaseMarginMs
+  }
+
+  private async takeDue(): Promise<void> {
+    const { ladderStore: ladders, now, ladder, log } = this.ports
+    try {
+      while (!this.isStopped) {
+        const limit = concurrency - this.inFlight.size
+        if (limit <= 0) return
+        const at = now()
+        const latestDueAt = Math.max(dueAfter(ladder, at), at + this.leaseMs) + minuteMs + clockToleranceMs
+        const due = await ladders.take({ now: at, latestDueAt, leaseMs: this.leaseMs, limit })
+        if (due.length === 0) return
+        for (const each of due) this.start(each)
+      }
+    } catch (err) {
+      log.error({ err }, 'codes that wait for their next way could not be read; otpost will try again')
+    }
+  }
+
+  private start(due: DueLadder): void {
+    const { requestId } = due
+    const work = this.process(due)
+      .catch((err: unknown) =>
+        this.ports.log.error(
+          { err, requestId },
+          'a code could not be sent by its next way; otpost will try again',
+        ),
+      )
+      .finally(() => {
+        this.inFlight.delete(work)
+        this.tick()
+      })
+    this.inFlight.add(work)
+  }
+
+  private async process(due: DueLadder): Promise<void> {
+    const { ladderStore: ladders, ladder, now, sealing, secrets } = this.ports
+    const { requestId } = due
+    const step = stepOf(due, ladder, now())
+    if (step !== 'next')
+      return 'end' in step ? ladders.end(requestId, step.end) : ladders.wait(due, step.waitUntil)
+    const opened = sealing.unseal(due.sealed, ownerOf(requestId))
+    if (!opened) return ladders.end(requestId, 'no secret key of the server opens the code')
+    const waiting: WaitingCode = JSON.parse(opened.text)
+    const { to, app, brand, operation } = waiting
+    const recipient = { channel: 'SMS', to } as const
+    const context = (): RequestContext => ({
+      ...newRequestContext({ requestId, at: now(), clientIp: '' }),
+      ...{ isJob: true, operation, app, brand, channel: 'SMS', recipient: mask(recipient) },
+      ...{ recipientHash: secrets.subjects('SMS', to)[0], attemptsBegun: climb.attemptsBegun },
+    })
+    const { attempts: attemptsBegun, reportKeys } = due
+    const climb: Climb = { row: due, waiting, context, attemptsBegun, reportKeys }
+    await this.climb(climb)
+  }
+
+  /** @returns whether a provider accepted the code */
+  private async climb(climb: Climb): Promise<boolean> {
+    const { row, isOwnRequest } = climb
+    let end = 'no further way could send the code'
+    for (const [place, way] of waysIn(row.ways).entries()) {
+      const ways = waysIn(row.ways).slice(place + 1)
+      const context = climb.context()
+      const sent = await this.send(climb, context, way, ways)
+      if (sent === 'taken') return false
+      if (!isOwnRequest) this.ports.tried(context)
+      climb.attemptsBegun = context.attemptsBegun
+      climb.reportKeys = keysOf(climb.reportKeys, context)
+      if (sent === 'accepted') {
+        await this.saveSent(climb, ways, context)
+        return true
+      }
+      if (sent !== 'next') {
+        end = sent.end
+        break
+      }
+    }
+    if (!isOwnRequest) await this.ports.ladderStore.end(row.requestId, end)
+    return false
+  }
+
+  private async send(
+    { row, waiting, isOwnRequest, deadline }: Climb,
+    context: RequestContext,
+    way: PhoneWay,
+    ways: readonly PhoneWay[],
+  ): Promise<Sent> {
+    const { ports, leaseMs } = this
+    const { to, app, content } = waiting
+    const { requestId } = row
+    const brand = await ports.brands.bySlug(waiting.brand)
+    if (brand?.status !== 'active') return notAllowed
+    const policy = await ports.policy()
+    const subject = ports.secrets.subjects('SMS', to)
+    const recipient = { channel: 'SMS', to, subject, mailbox: subject } as const
+    const found = judged(() =>
+      smsWay(ports, context, recipient, { field: 'phone', brand, policy, isTemplate: true, way }),
+    )
+    if (found instanceof Failure) return notAllowed
+    const message = smsOf(ports, brand, content, found, {
+      ...{ requestId, to, recipientHash: subject[0], position: null },
+      validitySeconds: Math.max(1, Math.floor((row.expiresAt - ports.now()) / 1000)),
+      expectsFeedback: ports.conversionFeedback !== undefined,
+    })
+    const phone = { to, country: found.country, isAllowedCountry: found.isAllowed }
+    const counted = { ...waiting, subject, recipient: subject[0], phone }
+    const ofGuard = isOwnRequest ? undefined : await guarded(ports, context, counted, policy.prefixes)
+    // The code is counted already.
+    void ofGuard?.settle?.({ sent: 0, failed: [] }, [])
+    const charge = new Charge(policy, { app, brand: brand.slug, of: 'codes' }, context, ports, [message])
+    const lease = { brandSlug: brand.slug, longestMs: 0 }
+    const limits = isOwnRequest ? [] : sendLimits(ports, recipient, lease).filter(isNoCooldown)
+    const next = { ways: ways.join(), attempts: context.attemptsBegun + attemptsOfLostMessage }
+    const advance: Effect = { kind: 'ladder-way', requestId, ...next, dueAt: ports.now() + leaseMs }
+    const code = { subject, brandSlug: brand.slug, id: requestId }
+    const limitsBefore = context.limits.length
+    let lost: Sent | undefined
+    try {
+      const only = { claims: [onlyMessage(subject, requestId, way)], effects: [advance] }
+      const gates = [only, ...limits, ofGuard && { refusal: ofGuard.refusal }, charge]
+      const { settle } = await pass(ports, context, gates, async (claims, effects) => {
+        const decision = await ports.store.sendAgain(code, claims, ports.now(), effects)
+        if (!decision.allowed && decision.refusedBy === 0) lost = decision.isGone ? gone : 'taken'
+        return decision
+      })
+      const isFollowed = ways.length > 0
+      const options = { charging: charge, isFollowed, ...(deadline !== undefined && { deadline }) }
+      const outcome = await settling(context, settle, async (failed) => {
+        const delivered = await deliverSms(ports, context, message, options)
+        if (delivered.kind !== 'accepted') failed.push(null)
+        return delivered
+      })
+      return outcome.kind === 'accepted' ? 'accepted' : 'next'
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      if (lost) return lost
+      const why = error.details.reason === 'budget' ? 'budget exhausted' : 'rate-limited'
+      saveSkipped(ports, context, message, message.steps[0] ?? noStep, why)
+      return 'next'
+    } finally {
+      // Those of the request itself stay.
+      if (isOwnRequest) context.limits.length = limitsBefore
+    }
+  }
+
+  private async saveSent(
+    { row: { requestId }, waiting, reportKeys, attemptsBegun, isOwnRequest }: Climb,
+    ways: readonly PhoneWay[],
+    context: RequestContext,
+  ): Promise<void> {
+    const { ladderStore: ladders, ladder, now, store, secrets, conversionFeedback } = this.ports
+    const last = context.attempts.findLast(mayBeSent)
+    if (last && !isOwnRequest) {
+      const { provider, providerMessageId } = last
+      const code = { subject: secrets.subjects('SMS', waiting.to), brandSlug: waiting.brand, id: requestId }
+      const messageId = conversionFeedback?.accepts(provider) ? providerMessageId : null
+      await store.setProvider(code, provider, messageId, now())
+    }
+    if (ways.length === 0) return ladders.end(requestId, 'its last way was used')
+    const sentAt = now()
+    await ladders.sent({
+      ...{ requestId, ways: ways.join(), sentAt, dueAt: dueAfter(ladder, sentAt) },
+      ...{ attempts: attemptsBegun, reportKey: last?.reportKey ?? null, reportKeys },
+    })
+  }
+}
+
+/** Each way of a code has one message. */
+function onlyMessage(subject: Subject, requestId: string, way: PhoneWay): Claim {
+  const about = { limit: null, failure: 'rate_limited', scope: '', max: 1, counted: true } as const
+  return { ...about, subject, name: `ladder:${requestId}:${way}`, windowMs: 10 * minuteMs }
+}
+
+function isNoCooldown({ claims = [] }: Gate): boolean {
+  return !claims.some(({ limit }) => limit === 'cooldown')
+}
+
+function keysOf(known: string, { attempts }: RequestContext): string {
+  const keys = attempts.filter(mayBeSent).flatMap(({ reportKey }) => reportKey ?? [])
+  return [...new Set([...known.split(' ').filter(Boolean), ...keys])].join(' ')
+}
+
+function ownerOf(requestId: string): string {
+  return `ladders ${requestId}`
+}

@@ -1,0 +1,495 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { providerPath } from '../../src/domain/delivery/delivery-reports.ts'
+import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../src/domain/ground/providers.ts'
+import type { Ladder } from '../../src/domain/otp/ladder.ts'
+import { type Answer, createTestApp, otherThan, type TestApp, verdict } from '../support/app.ts'
+import { explained } from '../support/explained.ts'
+import { operate } from '../support/operator.ts'
+import { policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { expectError, expectSuccess, freshEmail, freshPhone, logged } from '../support/rows.ts'
+
+// Design D54: the further ways of a code. By which way a message goes is in ways.test.ts.
+
+type Way = 'sms' | 'whatsapp' | 'voice'
+
+/** Each message has an ID of its own, by which its provider reports. */
+function reporting(name: string) {
+  const provider = testProvider(name)
+  return {
+    ...provider,
+    deliveryReports: {
+      namedBy: 'providerMessageId' as const,
+      read: ({ body }: CallbackRequest) => JSON.parse(new TextDecoder().decode(body)),
+    },
+    async send(sms: Sms): Promise<Outcome> {
+      const outcome = await provider.send(sms)
+      const providerMessageId = `${name}-${provider.sent.length}`
+      return outcome.kind === 'accepted' ? { ...outcome, providerMessageId } : outcome
+    },
+  }
+}
+
+const providers = { sms: reporting('one'), whatsapp: reporting('two'), voice: reporting('three') }
+let app: TestApp
+let phone: string
+
+afterEach(async () => {
+  await app.close()
+  for (const provider of Object.values(providers)) {
+    provider.sent.length = 0
+    provider.answer(() => ({ kind: 'accepted' }))
+  }
+})
+
+const allWays = ['whatsapp', 'sms', 'voice'] as const
+
+async function start(
+  { ways = allWays, waitSeconds = 20 }: Partial<Ladder> = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const { sms, whatsapp, voice } = providers
+  app = await createTestApp(
+    { PUBLIC_URL: 'https://otp.example', ...env },
+    { phoneRoutes: { plain: [sms], whatsapp: [whatsapp], voice: [voice] }, ladder: { ways, waitSeconds } },
+  )
+  phone = freshPhone()
+}
+
+/** Lets everything that is due happen. */
+async function settle({ app: { ladders } }: TestApp = app): Promise<void> {
+  ladders?.tick()
+  await ladders?.idle()
+}
+
+async function pass(seconds: number): Promise<void> {
+  app.advance(seconds)
+  await settle()
+}
+
+const send = () => app.post('/otp/send', { phone })
+const sent = () =>
+  Object.fromEntries(Object.entries(providers).map(([way, provider]) => [way, provider.sent.length]))
+const codes = () => Object.values(providers).flatMap((provider) => provider.sent.map(({ code }) => code))
+
+/** A report on the last message of a way. */
+async function report(
+  way: Way,
+  status: DeliveryReport['status'],
+  { number = providers[way].sent.length, reason = null }: { number?: number; reason?: string | null } = {},
+  isFollowed = true,
+): Promise<void> {
+  const { name } = providers[way]
+  const reports = [{ providerMessageId: `${name}-${number}`, status, reason }]
+  expect((await app.postRaw(providerPath(app.app.context.secrets, name), reports)).status).toBe(200)
+  if (isFollowed) await settle()
+}
+
+async function rows() {
+  return app.database.query('SELECT * FROM ladders ORDER BY request_id')
+}
+
+test('WhatsApp fails by its report, SMS is silent, a call follows: the same code, of which one verify succeeds', async () => {
+  await start()
+  const answer = await send()
+  expectSuccess(answer, ['expiresIn'])
+  await pass(3)
+  await report('whatsapp', 'pending')
+  expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 0 })
+  await report('whatsapp', 'failed', { reason: '131026' })
+  expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  await pass(19)
+  expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  await pass(1)
+  expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
+  const [code = ''] = codes()
+  expect(codes()).toEqual([code, code, code])
+  const verify = () => app.post('/otp/verify', { phone, otp: code })
+  expect([verdict(await verify()), verdict(await verify())]).toEqual(['200', '404 not_found'])
+  await pass(100)
+  expect(codes()).toHaveLength(3)
+})
+
+describe('a code goes on', () => {
+  test('at once after a failure at once, within the request, until a provider accepts it', async () => {
+    await start()
+    providers.whatsapp.answer(() => temporary)
+    providers.sms.answer(() => rejected)
+    expectSuccess(await send(), ['expiresIn'])
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
+    const [code = ''] = codes()
+    expect(codes()).toEqual([code, code, code])
+    // The last way is used, so nothing waits.
+    expect(await rows()).toMatchObject([
+      { ways: '', ended: 'its last way was used', sealed: '', due_at: null },
+    ])
+  })
+
+  test('after a message that may have been sent', async () => {
+    await start()
+    providers.whatsapp.answer(() => unknown)
+    expectSuccess(await send(), ['expiresIn'])
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  })
+
+  test('and is revoked if no way accepts it', async () => {
+    await start()
+    for (const provider of Object.values(providers)) provider.answer(() => temporary)
+    expectError(await send(), 502, 'sms_failed')
+    const [code = ''] = codes()
+    expect(verdict(await app.post('/otp/verify', { phone, otp: code }))).toBe('404 not_found')
+    expect(await rows()).toMatchObject([{ ended: 'no way could send the code', sealed: '' }])
+    await pass(30)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
+  })
+
+  test('at once after a later failure at once', async () => {
+    await start()
+    await send()
+    providers.sms.answer(() => temporary)
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
+  })
+
+  test('without an open circuit, which a later way does not wait for', async () => {
+    await start({}, { SMS_COOLDOWN_SECONDS: '0' })
+    providers.whatsapp.answer(() => temporary)
+    for (let failures = 0; failures < 5; failures++) {
+      phone = freshPhone()
+      expectSuccess(await send(), ['expiresIn'])
+    }
+    phone = freshPhone()
+    const answer = await send()
+    expect(sent()).toEqual({ whatsapp: 5, sms: 6, voice: 0 })
+    const { deliveries } = await app.eventsOf(answer)
+    expect(deliveries.map(({ provider, outcome, reason }) => [provider, outcome, reason])).toEqual([
+      ['two', 'skipped', 'keeps failing'],
+      ['one', 'accepted', null],
+    ])
+  })
+})
+
+describe('a delivery report', () => {
+  test('of a failure counts for 60 s after the latest message, and for that message alone', async () => {
+    await start({ waitSeconds: 0 })
+    await send()
+    app.advance(60)
+    await report('whatsapp', 'failed')
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    await report('whatsapp', 'failed')
+    await report('whatsapp', 'failed', { reason: 'again' })
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    app.advance(60)
+    await report('sms', 'failed')
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
+  })
+
+  test('of a failure after 60 s begins nothing; without a wait the ladder has then ended', async () => {
+    await start({ waitSeconds: 0 })
+    await send()
+    app.advance(61)
+    await report('whatsapp', 'failed')
+    await pass(100)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 0 })
+    expect(await rows()).toMatchObject([
+      { ended: 'no delivery report said that the message failed', sealed: '', ways: 'sms,voice' },
+    ])
+  })
+
+  test('of a failure after 60 s counts as none, if the wait is longer', async () => {
+    await start({ waitSeconds: 120 })
+    await send()
+    app.advance(61)
+    await report('whatsapp', 'failed')
+    expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 0 })
+    await pass(59)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  })
+
+  test('that the message was delivered ends the ladder, also one of an earlier message', async () => {
+    await start()
+    await send()
+    await report('whatsapp', 'delivered')
+    expect(await rows()).toMatchObject([{ ended: 'a message was delivered', sealed: '' }])
+    phone = freshPhone()
+    await send()
+    await pass(20)
+    await report('whatsapp', 'delivered')
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 2, sms: 1, voice: 0 })
+    expect((await rows()).map(({ ended }) => ended)).toEqual([
+      'a message was delivered',
+      'a message was delivered',
+    ])
+  })
+
+  test('in any order, repeated, and before the answer of the provider, has the same effect', async () => {
+    await start()
+    providers.whatsapp.answer(async () => {
+      await report('whatsapp', 'failed')
+      await report('whatsapp', 'pending')
+      return { kind: 'accepted' }
+    })
+    expectSuccess(await send(), ['expiresIn'])
+    expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 0 })
+    await settle()
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    await report('sms', 'delivered')
+    await report('sms', 'failed')
+    await pass(60)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  })
+})
+
+describe('nothing follows', () => {
+  const gone = 'the code has expired or was revoked'
+  const notAllowed = 'the brand is not active, or the destination is blocked'
+  const ends: Readonly<Record<string, readonly [end: () => Promise<unknown>, why: string]>> = {
+    'a verified code': [() => app.post('/otp/verify', { phone, otp: codes()[0] }), 'the code was verified'],
+    'a locked code': [
+      async () => {
+        for (let wrong = 0; wrong < 3; wrong++)
+          await app.post('/otp/verify', { phone, otp: otherThan(codes()[0] ?? '') })
+      },
+      'the code is locked',
+    ],
+    'a replaced code': [
+      () => app.post('/otp/resend', { phone, via: 'voice' }),
+      'a new code replaced this one',
+    ],
+    'a person who is forgotten': [
+      () => app.app.context.forget({ channel: 'SMS', to: phone }, { by: 'command', name: 'test' }),
+      'forgotten',
+    ],
+    'an expired code': [async () => app.advance(300), gone],
+    'a suspended brand': [() => app.brand('acme', { status: 'suspended' }), notAllowed],
+    'a destination that is blocked': [() => policyOf(app).rule('*', 'block'), notAllowed],
+  }
+  for (const [name, [end, why]] of Object.entries(ends)) {
+    test(name, async () => {
+      await start({}, { SMS_COOLDOWN_SECONDS: '0' })
+      await send()
+      const before = sent()
+      await end()
+      const { voice = 0 } = sent()
+      const isAtOnce = why !== gone && why !== notAllowed
+      const known = why === 'forgotten' ? [] : [{ ended: why, sealed: '', due_at: null }]
+      if (isAtOnce) expect(await rows()).toMatchObject(known)
+      for (let seconds = 0; seconds < 60; seconds += 10) await pass(10)
+      expect(sent()).toEqual({ ...before, voice })
+      expect(await rows()).toMatchObject(known)
+    })
+  }
+
+  test('a resend by another way, a code by e-mail, or a code of a review number', async () => {
+    await start({}, { SMS_COOLDOWN_SECONDS: '0' })
+    await app.post('/otp/resend', { phone, via: 'sms' })
+    await app.post('/otp/send', { channel: 'EMAIL', email: freshEmail() })
+    providers.voice.answer(() => temporary)
+    expectError(await app.post('/otp/resend', { phone, via: 'voice' }), 502, 'sms_failed')
+    await pass(60)
+    expect(sent()).toEqual({ whatsapp: 0, sms: 1, voice: 1 })
+    expect(await rows()).toEqual([])
+  })
+})
+
+describe('a further message', () => {
+  test('counts on the limits of the phone, which may reject it; the cooldown does not', async () => {
+    await start({}, { PHONE_LIMIT_PER_HOUR: '2', SMS_COOLDOWN_SECONDS: '300' })
+    await send()
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    expect(await rows()).toMatchObject([{ ended: 'no further way could send the code' }])
+    app.advance(300)
+    expectError(await send(), 429, 'rate_limited', 'phone_hour')
+  })
+
+  test('that was certainly not sent is given back', async () => {
+    await start({ ways: ['whatsapp', 'sms'] }, { PHONE_LIMIT_PER_HOUR: '2', SMS_COOLDOWN_SECONDS: '0' })
+    await send()
+    providers.sms.answer(() => temporary)
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    expectSuccess(await send(), ['expiresIn'])
+  })
+
+  test('is charged; a way that a budget rejects is skipped, and the next one follows', async () => {
+    await start()
+    const operate = policyOf(app)
+    await operate.prices('44 0.01 two', '44 5 one', '44 0.02 three')
+    await operate.budget('server', '1')
+    phone = '447400123456'
+    const answer = await send()
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 1 })
+    expect(await operate.spent()).toEqual({ server: 30 })
+    const { deliveries } = await app.eventsOf(answer)
+    expect(
+      deliveries.map(({ route, outcome, reason, attempt }) => [route, outcome, reason, attempt]),
+    ).toEqual([
+      ['whatsapp', 'accepted', null, 1],
+      ['plain', 'skipped', 'budget exhausted', 2],
+      ['voice', 'accepted', null, 3],
+    ])
+  })
+
+  test('within the request is charged too, and an exhausted budget then rejects the way alone', async () => {
+    await start()
+    const operate = policyOf(app)
+    await operate.prices('44 0.01 two', '44 5 one', '44 0.02 three')
+    await operate.budget('server', '1')
+    providers.whatsapp.answer(() => temporary)
+    phone = '447400123456'
+    const answer = await send()
+    expectSuccess(answer, ['expiresIn'])
+    expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 1 })
+    expect(await operate.spent()).toEqual({ server: 20 })
+    const { trace } = await app.eventsOf(answer)
+    expect(trace?.limits.filter(({ refused }) => refused)).toEqual([])
+  })
+
+  test('is rejected where the guard rejects new codes; the code is counted once', async () => {
+    await start({}, { GUARD: 'deny' })
+    const { guard } = app.app
+    await send()
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    const prefix = phone.slice(0, -4)
+    await operate(app, 'guard block', { prefix, duration: '1h' })
+    await guard.sync()
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  })
+
+  test('of another provider is the one that a verified code counts for', async () => {
+    await start()
+    await send()
+    await pass(20)
+    const code = await app.database.query('SELECT provider FROM codes_and_limits WHERE code_id IS NOT NULL')
+    expect(code).toEqual([{ provider: 'one' }])
+  })
+})
+
+describe('what the app and operators see', () => {
+  const statusOf = async ({ body }: Answer) => {
+    const answer = await app.post('/messages/status', { messageRequestId: body.requestId })
+    return answer.body.recipients[0].status
+  }
+
+  /** As `otpost explain` prints it. */
+  const story = async (answer: Answer) => {
+    const { trace, deliveries } = await app.eventsOf(answer)
+    if (!trace) throw new Error('the event log does not have the request')
+    return explained(trace, deliveries).join('\n')
+  }
+
+  test('a failed message that goes on is not failed, in its status and events, until no way is left', async () => {
+    const receiver = startReceiver()
+    await start()
+    await policyOf(app).webhook(receiver.url)
+    const events = async () => {
+      app.advance(1)
+      await app.app.context.eventLog.flush()
+      app.app.events.tick()
+      await app.app.events.idle()
+      return receiver.received.map(({ body: { type, data } }) => `${type} ${data.reason}`)
+    }
+    const answer = await send()
+    await report('whatsapp', 'failed', { reason: '131026' }, false)
+    expect(await statusOf(answer)).toBe('queued')
+    expect(await events()).toEqual([])
+    await settle()
+    expect(await statusOf(answer)).toBe('accepted')
+    await report('sms', 'failed', { reason: '30003' }, false)
+    expect(await events()).toEqual([])
+    providers.voice.answer(() => rejected)
+    await settle()
+    expect(await statusOf(answer)).toBe('failed')
+    expect(await events()).toEqual(['message.failed 131026'])
+    await report('sms', 'delivered')
+    expect(await statusOf(answer)).toBe('delivered')
+    expect(await events()).toEqual(['message.failed 131026', 'message.delivered null'])
+    await receiver.stop()
+  })
+
+  test('explain shows the ways in order, why each followed, and why the ladder ended', async () => {
+    await start()
+    const answer = await send()
+    expect(await story(answer)).toContain('Further ways, if the code does not arrive: sms, then voice.')
+    app.advance(4)
+    await report('whatsapp', 'failed', { reason: '131026' })
+    await pass(20)
+    const lines = await story(answer)
+    expect(lines).toMatch(
+      /1\. 2026-01-01 12:00:00 UTC {2}two on the whatsapp route.*\n.*2\. 2026-01-01 12:00:04/,
+    )
+    expect(lines).toMatch(
+      /2\. .* one on the plain route.*; next way, since the delivery report says failed: 131026\n/,
+    )
+    expect(lines).toMatch(
+      /3\. .* three on the voice route.*; next way, since no delivery report arrived within 20\.0 s/,
+    )
+    expect(lines).toContain('Its ladder ended, since its last way was used. Ways not used: none.')
+    phone = freshPhone()
+    providers.whatsapp.answer(() => temporary)
+    const other = await send()
+    await app.post('/otp/verify', { phone, otp: codes().at(-2) })
+    const second = await story(other)
+    expect(second).toContain('next way, since the way before it failed')
+    expect(second).toContain('Its ladder ended, since the code was verified. Ways not used: voice.')
+  })
+})
+
+describe('after a crash', () => {
+  test('during the first message, the next way follows once the lease has ended', async () => {
+    await start()
+    const hanging = Promise.withResolvers<Outcome>()
+    providers.whatsapp.answer(() => hanging.promise)
+    const answer = send()
+    while (sent().whatsapp === 0) await logged()
+    await pass(12)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 0 })
+    await pass(1)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    // Its process was late, and had not ended: it sends nothing else, and revokes the code.
+    hanging.resolve(temporary)
+    expectError(await answer, 502, 'sms_failed')
+    await pass(60)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  })
+
+  test('another server goes on', async () => {
+    await start()
+    await send()
+    const { sms, whatsapp, voice } = providers
+    const other = await createTestApp(app.database.env, {
+      phoneRoutes: { plain: [sms], whatsapp: [whatsapp], voice: [voice] },
+      ladder: { ways: allWays, waitSeconds: 20 },
+    })
+    app.advance(20)
+    other.clock.now = app.clock.now
+    await Promise.all([settle(other), settle()])
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    await other.close()
+  })
+})
+
+test('the waiting code is encrypted, and no row contains it once the ladder has ended', async () => {
+  await start()
+  await send()
+  const [row] = await rows()
+  const [code = ''] = codes()
+  expect(JSON.stringify(row)).not.toContain(code)
+  expect(JSON.stringify(row)).not.toContain(phone)
+  await app.post('/otp/verify', { phone, otp: code })
+  expect(await rows()).toMatchObject([{ sealed: '' }])
+})
+
+test('without LADDER, nothing is stored', async () => {
+  await start({ ways: ['sms'] })
+  await send()
+  expect(app.app.ladders).toBeUndefined()
+  expect(await rows()).toEqual([])
+})
