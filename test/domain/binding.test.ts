@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createSecrets, isHashOf } from '../../src/adapters/crypto/secrets.ts'
-import { type Binding, boundCode, otherParts, partHashes, readBinding } from '../../src/domain/otp/binding.ts'
-import { bindingParts } from '../../src/domain/request/request-context.ts'
+import { type Binding, boundCode, boundHash, otherParts, readBinding } from '../../src/domain/otp/binding.ts'
+import { partFlags } from '../../src/domain/request/request-context.ts'
 import { amountIn } from '../../src/domain/texts/transaction.ts'
 
 // Design D55: a code verifies only with the purpose and the transaction with which it was sent.
@@ -14,7 +14,11 @@ const id = '019b796d-d600-7256-a391-52604e6fc76b'
 const [keyed] = secrets.keyedCodes(owner, '493027')
 
 const read = (body: object) => readBinding({ ...body }, () => false)
-const hashOf = (binding: Binding) => secrets.saltedHash(id, boundCode(keyed, binding))
+/** The hash of the code, and those of the parts. */
+function hashesOf(binding: Binding, { by = secrets, requestId = id } = {}) {
+  const [hash = '', ...partHashes] = boundHash(by, requestId, keyed, binding).split(' ')
+  return { hash, partHashes }
+}
 
 // Few values, so that pairs are often equal, and values that look like the encoding of others.
 const purpose = fc.option(fc.constantFrom('a', 'b', 'ab', 'null', 'inr', 'a-b', 'a_b'), { nil: undefined })
@@ -71,7 +75,7 @@ function differing(one: Bound, other: Bound): string[] {
     transaction?.payee,
   ]
   const [ones, others] = [parts(one), parts(other)]
-  return bindingParts.filter((_, index) => ones[index] !== others[index])
+  return partFlags.filter((_, index) => ones[index] !== others[index])
 }
 
 test('two purposes and transactions share a code exactly if they are equal by value, and each part that differs is named', () => {
@@ -79,9 +83,9 @@ test('two purposes and transactions share a code exactly if they are equal by va
     fc.property(bound, bound, fc.nat(2), fc.boolean(), (sent, given, zeros, inLowerCase) => {
       const [one, other] = [bindingOf(sent), bindingOf(given, { zeros, inLowerCase })]
       const differ = differing(sent, given)
-      expect(isHashOf(hashOf(one), id, boundCode(keyed, other))).toBe(differ.length === 0)
-      const hashes = partHashes(secrets, id, one)
-      const stored = hashes.length === 0 ? undefined : { id, partHashes: hashes }
+      const { hash, partHashes } = hashesOf(one)
+      expect(isHashOf(hash, id, boundCode(keyed, other))).toBe(differ.length === 0)
+      const stored = partHashes.length === 0 ? undefined : { id, partHashes }
       expect<readonly string[]>(otherParts(secrets, other, stored)).toEqual(differ)
     }),
     { numRuns: 2000 },
@@ -98,27 +102,24 @@ test('no two of all bindings of some values share a hash', () => {
   const all = purposes.flatMap((each) =>
     [undefined, ...transactions].map((one) => read({ purpose: each, transaction: one })),
   )
-  expect(new Set(all.map(hashOf)).size).toBe(all.length)
+  expect(new Set(all.map((each) => hashesOf(each).hash)).size).toBe(all.length)
 })
 
-test('a code for nothing has the hash of before, and no hashes of parts', () => {
-  expect(hashOf({})).toBe(secrets.saltedHash(id, keyed))
-  expect(partHashes(secrets, id, {})).toEqual([])
+test('a code for nothing has the hash alone, without purpose and transaction', () => {
+  expect(hashesOf({})).toEqual({ hash: secrets.saltedHash(id, keyed), partHashes: [] })
 })
 
-test('the hashes of parts show neither values nor, of two codes, whether they are equal; a previous key still finds them', () => {
+test('the hashes of parts show neither values nor, of two codes, which are equal; a previous key still finds them', () => {
   const binding = read({ purpose: 'pay', transaction: { amount: '1', currency: 'INR', payee: 'a' } })
-  const hashes = partHashes(createSecrets(oldKey), id, binding)
-  expect(hashes.join(' ')).toMatch(/^[\w-]{6}( [\w-]{6}){3}$/)
-  expect(partHashes(secrets, id, binding)).not.toContainAnyValues([...hashes])
-  expect(partHashes(createSecrets(oldKey), `${id}0`, binding)).not.toContainAnyValues([...hashes])
+  const by = createSecrets(oldKey)
+  const { partHashes } = hashesOf(binding, { by })
+  expect(partHashes.join(' ')).toMatch(/^[\w-]{6}( [\w-]{6}){3}$/)
+  for (const other of [hashesOf(binding), hashesOf(binding, { by, requestId: `${id}0` })])
+    for (const hash of partHashes) expect(other.partHashes).not.toContain(hash)
   const rotated = createSecrets(newKey, oldKey)
-  expect(otherParts(rotated, binding, { id, partHashes: hashes })).toEqual([])
-  expect(otherParts(rotated, { purpose: 'pay' }, { id, partHashes: hashes })).toEqual([
-    'amount',
-    'currency',
-    'payee',
-  ])
+  expect(otherParts(rotated, binding, { id, partHashes })).toEqual([])
+  const others = ['other-amount', 'other-currency', 'other-payee'] as const
+  expect(otherParts(rotated, { purpose: 'pay' }, { id, partHashes })).toEqual([...others])
 })
 
 test.each([

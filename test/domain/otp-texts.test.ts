@@ -5,7 +5,7 @@ import { preferredTags, readLang } from '../../src/domain/ground/languages.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import { noTexts } from '../../src/domain/texts/brand-texts.ts'
 import { otpMail } from '../../src/domain/texts/emails.ts'
-import { namedValues, otpLanguageOf, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { otpLanguageOf, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
 import { smsText } from '../../src/domain/texts/sms.ts'
 import {
   boundText,
@@ -14,6 +14,7 @@ import {
   otpTemplateOf,
   renderOtp,
 } from '../../src/domain/texts/templates.ts'
+import { transactionRules } from '../../src/domain/texts/transaction.ts'
 import { formatted } from '../../src/domain/texts/variables.ts'
 
 /** Of each language its script, and whether its SMS are GSM-7 (design D47). */
@@ -92,7 +93,7 @@ describe.each(tags)('%s', (tag) => {
     const amount = formatted('number', '1250.00', tag)
     for (const part of [code, businessName, amount, 'INR', 'City Water']) expect(count(text, part)).toBe(1)
     const first = firstSentence(language.TRANSACTION_OTP)
-    for (const name of ['otp', 'businessName', ...namedValues.TRANSACTION_OTP])
+    for (const name of ['otp', 'businessName', ...Object.keys(transactionRules)])
       expect(first).toContain(`{{${name}}}`)
     expect(text).toBe(text.normalize('NFC'))
     expect(boundText(text, code, bound, shortened)).toStartWith(firstSentence(text))

@@ -110,4 +110,8 @@ export const maskedRecipient = Type.String({ description: 'The recipient, masked
 export const demoApp = { appId: 'demo', apiKey: 'otp_example_key' } as const
 export const demo = { ...demoApp, brandId: 'acme' } as const
 export const somePhone = '+1 202 555 0143'
+export const somePayment = {
+  purpose: 'payment',
+  transaction: { amount: '1250.00', currency: 'INR', payee: 'City Water' },
+}
 export const someRequestId = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'

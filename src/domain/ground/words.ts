@@ -3,6 +3,9 @@ import { invalidField } from './failures.ts'
 
 export type IsTopLevelDomain = (label: string) => boolean
 
+/** Codes of ISO 4217. */
+export const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
+
 /** Design D10. Host names need an existing top-level domain, unlike "St.John" or "A.Kumar". */
 export function hasUrl(text: string, isTopLevelDomain: IsTopLevelDomain): boolean {
   const folded = fold(text)

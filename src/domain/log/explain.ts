@@ -17,12 +17,11 @@ import {
   type Flag,
   guardDecision,
   isBlocked,
-  isOtherPart,
+  isPartFlag,
   isSurge,
   type LimitStatus,
   mayBeSent,
   type Operation,
-  otherPartsOf,
   type PartFlag,
   type RequestEnd,
   testAppId,
@@ -219,7 +218,7 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
 
 /** Undefined: none differs, so that a mismatch is one of the code itself. */
 function otherPartsWords(flags: readonly Flag[]): string | undefined {
-  const parts = otherPartsOf(flags)
+  const parts = flags.filter(isPartFlag).map((flag) => flag.replace('other-', ''))
   return parts.length === 0 ? undefined : `not as the code was sent: ${parts.join(', ')}`
 }
 
@@ -251,7 +250,7 @@ function checks(trace: RequestTrace): Check[] {
   if (failed === 'inside') return refused('unexpected error; the server log has the cause')
   lines.push(
     passed('fields'),
-    ...flags.flatMap((flag) => (flag === 'replayed' || isOtherPart(flag) ? [] : flagLine(flag, isDenied))),
+    ...flags.flatMap((flag) => (flag === 'replayed' || isPartFlag(flag) ? [] : flagLine(flag, isDenied))),
   )
   if (isDenied) return lines
   if (failed === 'code') return refused(why)

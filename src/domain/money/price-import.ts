@@ -1,6 +1,6 @@
 import type { Actor, AuditEntry } from '../ground/audit.ts'
-import { isCurrency } from '../ground/currency.ts'
 import { count, counted } from '../ground/format.ts'
+import { currencies } from '../ground/words.ts'
 import { amountForm, formatMicros, parseMicros } from './amounts.ts'
 import type { Budget } from './budgets.ts'
 import type { PriceGroup, PriceRow } from './prices.ts'
@@ -95,7 +95,8 @@ function checkRow(
     faults.push('`prefix` must have 1 to 15 digits and start with the country code, such as +447.')
 
   const currency = currencyText.toUpperCase()
-  if (!isCurrency(currency)) faults.push('`currency` must be a currency code of three letters, such as EUR.')
+  if (!currencies.has(currency))
+    faults.push('`currency` must be a currency code of three letters, such as EUR.')
 
   const priceMicros = parseMicros(priceText)
   const isPrice = priceMicros !== undefined && priceMicros <= largestPrice * 1_000_000

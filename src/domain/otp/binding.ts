@@ -2,7 +2,7 @@ import { type Body, isGiven } from '../ground/body.ts'
 import { invalidField } from '../ground/failures.ts'
 import type { Secrets } from '../ground/ports.ts'
 import type { IsTopLevelDomain } from '../ground/words.ts'
-import { type BindingPart, bindingParts } from '../request/request-context.ts'
+import { type PartFlag, partFlags } from '../request/request-context.ts'
 import { type NamedTransaction, readTransaction } from '../texts/transaction.ts'
 
 /** What a code is for (design D55). It verifies with the same alone. */
@@ -32,28 +32,31 @@ export function boundCode(keyedCode: string, binding: Binding): string {
   return isBound(binding) ? `${keyedCode} ${JSON.stringify(partsOf(binding))}` : keyedCode
 }
 
-/** In the order of `bindingParts`. */
+/** In the order of `partFlags`. */
 function partsOf({ purpose, transaction }: Binding): readonly (string | undefined)[] {
   return [purpose, transaction?.amount, transaction?.currency, transaction?.payee]
 }
 
 /**
- * Short keyed hashes of the parts, for `otherParts`. They are salted with the ID of the request that sends the code: without the
- * secret key, they show neither a value nor which codes have the same one.
+ * The stored hash of a code. Short keyed hashes of the parts follow, for `otherParts`. They are salted with the ID of the request: without
+ * the secret key, they show neither a value nor which codes have the same one.
  */
-export function partHashes(secrets: Secrets, requestId: string, binding: Binding): readonly string[] {
-  if (!isBound(binding)) return []
-  return partsOf(binding).map((part, index) => hashesOf(secrets, requestId, index, part)[0] ?? '')
+export function boundHash(secrets: Secrets, requestId: string, keyedCode: string, binding: Binding): string {
+  const hash = secrets.saltedHash(requestId, boundCode(keyedCode, binding))
+  if (!isBound(binding)) return hash
+  return [hash, ...partsOf(binding).map((part, index) => hashesOf(secrets, requestId, index, part)[0])].join(
+    ' ',
+  )
 }
 
-/** The parts in which a request to verify differs from the send. @param sent undefined: the code has no parts */
+/** The parts in which a request to verify differs from the send. @param sent undefined: the code is for nothing */
 export function otherParts(
   secrets: Secrets,
   binding: Binding,
   sent: { readonly id: string; readonly partHashes: readonly string[] } | undefined,
-): readonly BindingPart[] {
+): readonly PartFlag[] {
   const parts = partsOf(binding)
-  return bindingParts.filter((_, index) => {
+  return partFlags.filter((_, index) => {
     const part = parts[index]
     const stored = sent?.partHashes[index]
     if (!sent || stored === undefined) return part !== undefined
@@ -62,7 +65,7 @@ export function otherParts(
 }
 
 /** Under each secret key. */
-function hashesOf(secrets: Secrets, requestId: string, index: number, part: string | undefined): string[] {
+function hashesOf(secrets: Secrets, requestId: string, index: number, part: string | undefined) {
   const value = JSON.stringify([requestId, index, part])
   return secrets.subjects('code-part', value).map((hash) => hash.slice(0, 6))
 }

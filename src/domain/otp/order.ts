@@ -17,8 +17,8 @@ import { noteRecipient, type RequestContext } from '../request/request-context.t
 import type { BrandWithTexts } from '../texts/brand.ts'
 import { mailOf, otpMail } from '../texts/emails.ts'
 import { otpSms, refuseLongValues, smsOf } from '../texts/sms.ts'
-import { otpTemplateOf } from '../texts/templates.ts'
-import { type Binding, boundCode, isBound, partHashes, readBinding } from './binding.ts'
+import { type NamedByOtp, otpTemplateOf } from '../texts/templates.ts'
+import { type Binding, boundHash, isBound, readBinding } from './binding.ts'
 import type { GuardedCode } from './guarded.ts'
 import type { Ladder } from './ladder.ts'
 import type { Ladders } from './ladders.ts'
@@ -113,9 +113,9 @@ export function readOrder(ports: OrderPorts, context: RequestContext, body: Body
   context.reference = readReference(body)
   const client = readClient(ports, body)
   const binding = readBinding(body, ports.isTopLevelDomain)
-  // A message names one thing.
-  const loginId = brand.loginIdEnabled && !binding.transaction ? givenLoginId : undefined
-  const text = { loginId, businessName, lang: readLang(body), binding }
+  const { transaction } = binding
+  const named = transaction ? { transaction } : { loginId: brand.loginIdEnabled ? givenLoginId : undefined }
+  const text = { named, businessName, lang: readLang(body), binding }
   const via = by.relayed ? 'sms' : readVia(ports, context, body, channel, binding)
   return channel === 'SMS'
     ? smsOrder(ports, context, by, { addressee, field, client, text, via })
@@ -143,7 +143,7 @@ function readVia(
 
 /** What the caller chooses of the text. */
 interface TextChoice {
-  readonly loginId: string | undefined
+  readonly named: NamedByOtp
   readonly businessName: string | undefined
   /** As `readLang` returns it. */
   readonly lang: string | undefined
@@ -153,7 +153,7 @@ interface TextChoice {
 function smsOrder(
   ports: OrderPorts,
   context: RequestContext,
-  { brand, policy, relayed }: By,
+  by: By,
   {
     addressee,
     field,
@@ -162,21 +162,17 @@ function smsOrder(
     via,
   }: { addressee: Addressee; field: string; client: EndUser; text: TextChoice; via: PhoneWay | undefined },
 ): Order {
+  const { brand, policy, relayed } = by
   const isTemplate = relayed?.text === undefined
   const about = { field, brand, policy, isTemplate, way: via ?? ports.ladder.ways[0] }
   const way = smsWay(ports, context, addressee, about)
   const ladders = via === undefined ? ports.ladders : undefined
   const bySms = ladders ? smsWay(ports, context, addressee, { ...about, way: 'sms' }) : way
-  const { loginId, businessName = brand.displayName, lang, binding } = text
-  const named = { loginId, transaction: binding.transaction }
+  const { named, businessName = brand.displayName, lang, binding } = text
   if (isScrubbed(bySms, brand)) refuseLongValues(brand, named, lang)
   const { to, subject } = addressee
   const review = relayed ? undefined : policy.reviewNumberOf(subject, brand.slug, ports.now())
-  const { otp, code } = newCode(ports, context, brand, addressee, {
-    review,
-    given: relayed?.code,
-    binding,
-  })
+  const { otp, code } = newCode(ports, context, by, addressee, { review, binding })
   if (review) return { review, code }
   const { segmentsOf, otpTtlSeconds: lifetimeSeconds } = ports
   const isRegistered = bySms.providers.some(({ route }) => route === 'template')
@@ -210,15 +206,15 @@ function smsOrder(
 function mailOrder(
   ports: OrderPorts,
   context: RequestContext,
-  { brand, relayed }: By,
+  by: By,
   {
     addressee,
     client,
-    text: { loginId, businessName, lang, binding },
+    text: { named, businessName, lang, binding },
   }: { addressee: Addressee; client: EndUser; text: TextChoice },
 ): Order {
-  const { otp, code } = newCode(ports, context, brand, addressee, { given: relayed?.code, binding })
-  const named = { loginId, transaction: binding.transaction }
+  const { brand, relayed } = by
+  const { otp, code } = newCode(ports, context, by, addressee, { binding })
   // The page of the link knows neither the code of a relay nor what a code is for.
   const to = relayed || isBound(binding) ? undefined : addressee.to
   const values = { code: otp, businessName, lifetimeSeconds: ports.otpTtlSeconds, ...named, to }
@@ -239,28 +235,17 @@ function sendingOf({ requestId }: RequestContext, { to, subject }: Addressee) {
   return { requestId, to, recipientHash: subject[0], position: null }
 }
 
-/** Without its provider. @param given instead of a new one; `review` has a fixed one */
+/** Without its provider. @param review has a fixed one */
 function newCode(
   { secrets, otpTtlSeconds, ladders }: OrderPorts,
   { requestId: id }: RequestContext,
-  { slug: brandSlug }: BrandWithTexts,
+  { brand: { slug: brandSlug }, relayed }: By,
   { channel, to, subject }: Addressee,
-  {
-    review,
-    given,
-    binding,
-  }: {
-    readonly review?: ReviewNumber | undefined
-    readonly given: string | undefined
-    readonly binding: Binding
-  },
+  { review, binding }: { readonly review?: ReviewNumber | undefined; readonly binding: Binding },
 ): { readonly otp: string; readonly code: NewCode } {
-  const otp = given ?? secrets.newCode()
+  const otp = relayed?.code ?? secrets.newCode()
   const keyedCode = review?.keyedCode ?? secrets.keyedCodes({ brandSlug, channel, to }, otp)[0]
-  const hash = [
-    secrets.saltedHash(id, boundCode(keyedCode, binding)),
-    ...partHashes(secrets, id, binding),
-  ].join(' ')
+  const hash = boundHash(secrets, id, keyedCode, binding)
   const hasLadders = ladders !== undefined
   return {
     otp,

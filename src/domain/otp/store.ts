@@ -13,7 +13,7 @@ export interface NewCode {
   readonly brandSlug: string
   /** The ID of the request. */
   readonly id: string
-  /** Of a code that is for something, a space and each of `partHashes` follow. */
+  /** As `boundHash` returns it. */
   readonly hash: string
   readonly ttlMs: number
   /** Expected to send it. Null: none, as it is the fixed code of a review number. */

@@ -108,10 +108,9 @@ export async function verifyCode(
       return ports.store.guess(attempt, now)
     })
     const { verdict } = decision
-    if (verdict.kind === 'mismatch') {
-      const others = otherParts(ports.secrets, answer.value.binding, verdict.sent)
-      for (const part of others) noteFlag(context, `other-${part}`)
-    }
+    if (verdict.kind === 'mismatch')
+      for (const part of otherParts(ports.secrets, answer.value.binding, verdict.sent))
+        noteFlag(context, part)
     if (verdict.kind !== 'verified') throw failureOf(verdict)
     noteVerified(ports, context, verdict, answer.value)
     return verifiedWith(stamp, verdict)

@@ -65,38 +65,18 @@ export interface RequestContext {
 /**
  * `destination`: blocked, or of a rule with `monitor` (design D40). `replayed`: the only flag of a repeated request (design D43).
  * `review`: the code was that of a review number, and no provider was called (design D48).
- * `other-amount` and others: a code was verified with another one than it was sent with (design D55).
  * `notify-country`, `notify-range`: notifications unlike the history of the app. The others are the guard's (design D41).
  */
 export type Flag = OtherFlag | SurgeFlag | GuardReason
 
 type OtherFlag = 'destination' | 'replayed' | 'review' | PartFlag
 
-/** What a code can be for (design D55). */
-export const bindingParts = ['purpose', 'amount', 'currency', 'payee'] as const
-export type BindingPart = (typeof bindingParts)[number]
-export type PartFlag = `other-${BindingPart}`
+/** A code was verified with another value of this part than it was sent with (design D55). */
+export const partFlags = ['other-purpose', 'other-amount', 'other-currency', 'other-payee'] as const
+export type PartFlag = (typeof partFlags)[number]
 
 /** Neither of the guard nor about notifications. */
-export const otherFlags: readonly OtherFlag[] = [
-  'destination',
-  'replayed',
-  'review',
-  ...bindingParts.map(partFlag),
-]
-
-function partFlag(part: BindingPart): PartFlag {
-  return `other-${part}`
-}
-
-/** The parts in which a request to verify differs from the send of the code. */
-export function otherPartsOf(flags: readonly Flag[]): readonly BindingPart[] {
-  return bindingParts.filter((part) => flags.includes(partFlag(part)))
-}
-
-export function isOtherPart(flag: Flag): flag is PartFlag {
-  return bindingParts.some((part) => flag === partFlag(part))
-}
+export const otherFlags: readonly OtherFlag[] = ['destination', 'replayed', 'review', ...partFlags]
 
 const flags: readonly string[] = [...otherFlags, ...surgeFlags, ...guardReasons]
 
@@ -106,6 +86,10 @@ export function isOfGuard(flag: Flag): flag is GuardReason {
 
 export function isSurge(flag: Flag): flag is SurgeFlag {
   return surgeFlags.some((surge) => surge === flag)
+}
+
+export function isPartFlag(flag: Flag): flag is PartFlag {
+  return partFlags.some((part) => part === flag)
 }
 
 export function isFlag(text: string): text is Flag {

@@ -119,14 +119,10 @@ export function dltTexts(brand: DltBrand, templateKey?: string): readonly DltTex
 export function registeredTexts(brand: DltBrand): readonly DltText[] {
   if (!brand.dltEnabled) return []
   const targets = Object.keys(brand.registrations).map(registeredTarget)
-  const isForTransactions = targets.some(({ templateKey }) => templateKey === 'TRANSACTION_OTP')
-  const keys = [
-    'LOGIN_OTP',
-    ...(brand.loginIdEnabled ? ['LOGIN_OTP_WITH_ID'] : []),
-    // Most brands confirm no transactions.
-    ...(isForTransactions ? ['TRANSACTION_OTP'] : []),
-    ...brand.notifyTemplates,
-  ]
+  const codes = ['LOGIN_OTP', ...(brand.loginIdEnabled ? ['LOGIN_OTP_WITH_ID'] : [])]
+  // Most brands confirm no transactions.
+  if (targets.some(({ templateKey }) => templateKey === 'TRANSACTION_OTP')) codes.push('TRANSACTION_OTP')
+  const keys = [...codes, ...brand.notifyTemplates]
   return distinct(
     keys.flatMap((key) => {
       const registered = targets.filter(({ templateKey }) => templateKey === key)

@@ -55,10 +55,7 @@ export function otpMail(
   values.link = link ?? ''
   const subject = filled(key, mail.subject, values)
   const text = filled(key, mail.text, values)
-  for (const name of wordsOfOthers) {
-    const value = values[name]
-    if (value !== undefined) values[name] = escapeHtml(value)
-  }
+  for (const [name, value] of Object.entries(values)) values[name] = escapeHtml(value)
   return { subject, text, html: filled(key, mail.html, values), lang: mail.lang }
 }
 
@@ -66,9 +63,6 @@ export function otpMail(
 function linkOf({ linkUrl }: MailBrand, code: string, to: string): string | null {
   return linkUrl === null ? null : `${linkUrl}#${new URLSearchParams({ code, email: to })}`
 }
-
-/** Values that otpost does not make. */
-const wordsOfOthers = ['businessName', 'link', 'loginId', 'payee'] as const
 
 /** The parts as `splitText` returns them. */
 interface OtpMail extends Readonly<Record<'subject' | 'text' | 'html', readonly string[]>> {

@@ -401,16 +401,11 @@ export function otpLanguageOf(lang: string | undefined): OtpLanguage {
   return languageByTag.get(tag ?? '') ?? english
 }
 
-/** The templates of codes, and what the text of each names beside the code, the business and the lifetime. */
-export const namedValues = {
-  LOGIN_OTP: [],
-  LOGIN_OTP_WITH_ID: ['loginId'],
-  TRANSACTION_OTP: ['amount', 'currency', 'payee'],
-} as const satisfies Record<string, readonly string[]>
-export type OtpKey = keyof typeof namedValues
+const otpKeys = ['LOGIN_OTP', 'LOGIN_OTP_WITH_ID', 'TRANSACTION_OTP'] as const
+export type OtpKey = (typeof otpKeys)[number]
 
 export function isOtpKey(templateKey: string): templateKey is OtpKey {
-  return Object.hasOwn(namedValues, templateKey)
+  return otpKeys.some((key) => key === templateKey)
 }
 
-export const otpKeysInWords = Object.keys(namedValues).join(', ')
+export const otpKeysInWords = otpKeys.join(', ')

@@ -1,8 +1,9 @@
 import { type TextRule, textProblem } from '../ground/body.ts'
 import { endsInUrl } from '../ground/words.ts'
 import type { BrandText, DeclaredVariable } from './brand-texts.ts'
-import { isOtpKey, namedValues, otpKeysInWords } from './otp-texts.ts'
-import { templateKeys, templateOf } from './templates.ts'
+import { english, isOtpKey, otpKeysInWords } from './otp-texts.ts'
+import { splitText, templateKeys, templateOf } from './templates.ts'
+import { transactionRules } from './transaction.ts'
 
 export type TextFields = Pick<BrandText, 'templateKey' | 'channel' | 'subject' | 'text' | 'html'>
 
@@ -107,8 +108,9 @@ export function placeholdersFor(
   declared: readonly DeclaredVariable[],
 ): Map<string, boolean> {
   if (isOtpKey(templateKey)) {
-    const names = ['otp', 'businessName', 'minutes', ...namedValues[templateKey]]
-    return new Map(names.map((name) => [name, false]))
+    // Those of the built-in text.
+    const names = splitText(english[templateKey]).filter((_, place) => place % 2 === 1)
+    return new Map(names.map((name) => [name === 'lifetime' ? 'minutes' : name, false]))
   }
   const variables = (templateOf(templateKey)?.variables ?? declared).map(
     ({ name, type }) => [name, type !== 'text' && type !== 'url'] as const,
@@ -153,7 +155,7 @@ function partProblems(
   if (hasCode && codes !== 1) {
     problems.push(`${name} must have the code, {{otp}}, ${codes === 0 ? 'once' : 'only once'}.`)
   }
-  const needed = hasCode ? namedValues.TRANSACTION_OTP.filter((each) => allowed.has(each)) : []
+  const needed = hasCode ? Object.keys(transactionRules).filter((each) => allowed.has(each)) : []
   for (const missing of needed.filter((each) => found.every((other) => other.name !== each))) {
     problems.push(`${name} must name the transaction: it must have {{${missing}}}.`)
   }

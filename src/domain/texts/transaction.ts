@@ -1,8 +1,7 @@
 import { isObject } from '../ground/body.ts'
-import { isCurrency } from '../ground/currency.ts'
 import { invalidField } from '../ground/failures.ts'
 import { remembered } from '../ground/remember.ts'
-import type { IsTopLevelDomain } from '../ground/words.ts'
+import { currencies, type IsTopLevelDomain } from '../ground/words.ts'
 import { formatted, readValue, textRule, type VariableRule } from './variables.ts'
 
 /** What a code confirms (design D55). Transactions are equal if their parts are. */
@@ -40,13 +39,12 @@ export function readTransaction(given: unknown, isTopLevelDomain: IsTopLevelDoma
     if (value !== undefined && isValid(value)) return value
     throw invalidField(`transaction.${rule.name}`, `must be ${rule.description}.`)
   }
-  const { amount, currency, payee } = transactionRules
-  const [whole = '', fraction = ''] = read(amount).split('.')
+  const [whole = '', fraction = ''] = read(transactionRules.amount).split('.')
   const decimals = fraction.replace(/0+$/, '')
   return {
     amount: `${whole.replace(/^0+(?=.)/, '')}${decimals && `.${decimals}`}`,
-    currency: read(currency, (code) => isCurrency(code.toUpperCase())).toUpperCase(),
-    payee: read(payee),
+    currency: read(transactionRules.currency, (code) => currencies.has(code.toUpperCase())).toUpperCase(),
+    payee: read(transactionRules.payee),
   }
 }
 

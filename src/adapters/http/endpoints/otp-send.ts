@@ -14,7 +14,7 @@ import {
 import * as fields from '../fields.ts'
 import { confirmed, notBlank, oneOf, optional, orNull, without } from '../schema.ts'
 
-const { brandId, credentials, demo, emailChannel, phone, smsChannel, somePhone } = fields
+const { brandId, credentials, demo, emailChannel, phone, smsChannel, somePayment, somePhone } = fields
 
 const codeText = {
   loginId: optional(
@@ -129,13 +129,7 @@ const examples = {
       ...{ clientIp: '198.51.100.7', deviceId: 'Zr0kTqXo1mWc7uYb', trustedUser: false },
     },
   ],
-  payment: [
-    'For a payment',
-    {
-      ...{ ...demo, phone: somePhone, purpose: 'payment' },
-      transaction: { amount: '1250.00', currency: 'INR', payee: 'City Water' },
-    },
-  ],
+  payment: ['For a payment', { ...demo, phone: somePhone, ...somePayment }],
 } as const
 
 export const otpSend = protectedPost({

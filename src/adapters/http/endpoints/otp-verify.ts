@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { verifyOtp } from '../../../domain/otp/verify.ts'
 import { maxCodeBodyBytes } from '../body.ts'
 import { branded, idempotencyKey, keyed, protectedCall, protectedPost, success } from '../endpoint.ts'
-import { binding, brandId, credentials, demo, email, phone, somePhone } from '../fields.ts'
+import { binding, brandId, credentials, demo, email, phone, somePayment, somePhone } from '../fields.ts'
 import { confirmed, optional, without } from '../schema.ts'
 
 const otp = Type.String({
@@ -56,13 +56,7 @@ export const otpVerify = protectedPost({
     examples: {
       phone: ['Sent by SMS', { ...demo, phone: somePhone, otp: '123456' }],
       email: ['Sent by e-mail', { ...demo, email: 'pat@example.com', otp: '123456' }],
-      payment: [
-        'For a payment',
-        {
-          ...{ ...demo, phone: somePhone, otp: '123456', purpose: 'payment' },
-          transaction: { amount: '1250.00', currency: 'INR', payee: 'City Water' },
-        },
-      ],
+      payment: ['For a payment', { ...demo, phone: somePhone, otp: '123456', ...somePayment }],
     },
   },
   answers: { 200: success(otpVerified, { message }) },
