@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createProgram } from '../../src/commands/program.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
+import { printed } from '../support/command.ts'
 import { operate } from '../support/operator.ts'
 
 // Design D57: the configuration as one file.
@@ -15,19 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-/** What a command prints. @throws its error */
-async function command(...words: string[]): Promise<string[]> {
-  const lines: string[] = []
-  const stdout = spyOn(process.stdout, 'write').mockImplementation((text) => lines.push(String(text)) > 0)
-  const stderr = spyOn(process.stderr, 'write').mockImplementation(() => true)
-  try {
-    await createProgram({ ...app.database.env }).parseAsync(['bun', 'otpost', ...words])
-  } finally {
-    stdout.mockRestore()
-    stderr.mockRestore()
-  }
-  return lines.join('').trimEnd().split('\n')
-}
+const command = (...words: string[]) => printed(app.database.env, words)
 
 function fileOf(text: string): string {
   const path = join(folder.path, `${crypto.randomUUID()}.yaml`)

@@ -49,6 +49,7 @@ const pages = [
   '/admin/test',
   '/admin/queue',
   '/admin/destinations',
+  '/admin/routes',
   '/admin/guard',
   '/admin/review-numbers',
   '/admin/money',

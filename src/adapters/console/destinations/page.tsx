@@ -19,7 +19,7 @@ import {
   ruleWords,
 } from '../../../domain/operator/destinations.ts'
 import { type checkPrice, priceListing } from '../../../domain/operator/money.ts'
-import { Badge, Empty, Facts, Field, Select, type Tone } from '../../pages/components.tsx'
+import { Badge, Empty, Facts, Field, LinkButton, Select, type Tone } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
 import {
   actions,
@@ -64,7 +64,11 @@ const tones: Readonly<Record<DestinationAction, Tone>> = { allow: 'good', monito
 export function destinationsPage(pageContext: PageContext, model: DestinationsModel): string {
   return consolePage(
     pageContext,
-    { title: 'Destinations', section: 'destinations' },
+    {
+      title: 'Destinations',
+      section: 'destinations',
+      actions: <LinkButton href="/admin/routes">Routes by evidence</LinkButton>,
+    },
     <div class="columns wide-first loose">
       <div class="stack">
         <Rules model={model} />

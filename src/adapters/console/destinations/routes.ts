@@ -1,4 +1,6 @@
+import { dayMs } from '../../../domain/ground/time.ts'
 import { modeInForce } from '../../../domain/guard/mode.ts'
+import { readRoutes, routeOrders } from '../../../domain/log/routes.ts'
 import { authoredRules, checkDestination, listedRules } from '../../../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
 import { checkPrice } from '../../../domain/operator/money.ts'
@@ -7,11 +9,22 @@ import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { type DestinationsModel, destinationsPage } from './page.tsx'
+import { routesPage } from './routes-page.tsx'
+
+/** About the requests of a second or two of reading. */
+const mostRead = 100_000
 
 export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {
   const { numbers, routes, smsCountries } = settings
 
   get('/admin/destinations', async (_, pageContext) => shown(pageContext))
+  get('/admin/routes', async (_, pageContext) => {
+    const { now } = pageContext
+    const found = await readRoutes(ports, now, now - 7 * dayMs, mostRead)
+    const rules = listedRules(smsCountries, (await ports.policy.rows()).rules)
+    const orders = routeOrders(found.rows, rules, [...routes.plain, ...routes.template])
+    return html(routesPage(pageContext, found, orders))
+  })
   post('/admin/destinations/check', async ({ form }, pageContext) => {
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]
     const digits = settings.contacts.phone(number)?.to

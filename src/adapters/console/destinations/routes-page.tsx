@@ -1,0 +1,67 @@
+/** @jsxImportSource preact */
+import { cellsOf } from '../../../domain/ground/listing.ts'
+import { orderWords, type RouteOrder, type Routes, routeListing } from '../../../domain/log/routes.ts'
+import { destinationSet } from '../../../domain/operator/destinations.ts'
+import { ExactTime, rich } from '../../pages/components.tsx'
+import { ActionButton } from '../action-form.tsx'
+import { actions, Card, columnsOf, consolePage, Table } from '../components.tsx'
+import type { PageContext } from '../page-context.ts'
+import { pageWords } from '../references.ts'
+
+export function routesPage(
+  pageContext: PageContext,
+  { since, rows }: Routes,
+  orders: readonly RouteOrder[],
+): string {
+  const { currency: _, ...shown } = routeListing
+  const columns = columnsOf(routeListing, ...(Object.keys(shown) as (keyof typeof shown)[]))
+  return consolePage(
+    pageContext,
+    {
+      title: 'Routes by evidence',
+      section: 'destinations',
+      parent: { title: 'Destinations', href: '/admin/destinations' },
+    },
+    <>
+      <Card
+        title="Providers by country"
+        hint="Delivered: of the messages with a final delivery report. Verified: of the codes; a verified code counts for the provider that sent it last. In parentheses is the interval of 95 %."
+        actions={
+          <span class="hint">
+            since <ExactTime at={since} toMinute />
+          </span>
+        }
+      >
+        <Table
+          caption="Providers by country"
+          columns={columns}
+          rows={rows.map((row) => cellsOf(routeListing, row))}
+          figures
+          empty="No SMS was sent in the last 7 days."
+        />
+      </Card>
+      <Card
+        title="Orders"
+        hint="By the lower bound of conversion, or of delivery where no codes were sent. Nothing is reordered automatically."
+      >
+        <Table
+          caption="Orders of providers"
+          columns={['Order', actions]}
+          rows={orders.map((order) => [
+            rich(pageWords(orderWords(order))),
+            !order.isSet && (
+              <ActionButton of={destinationSet} with={withList(order.rule)} foretellsAt="field-rule">
+                Set this order<span class="sr-only"> for {order.country}</span>
+              </ActionButton>
+            ),
+          ])}
+          empty="No country has messages of two providers."
+        />
+      </Card>
+    </>,
+  )
+}
+
+function withList({ providers, ...rule }: RouteOrder['rule']) {
+  return { ...rule, providers: providers.split(',') }
+}
