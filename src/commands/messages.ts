@@ -306,11 +306,8 @@ async function printRoutes(
     const found = await readRoutes(context, now, instant(since, now))
     const rules = listedRules(smsCountries, (await context.policy.rows()).rules)
     const orders = routeOrders(found.rows, rules, [...routes.plain, ...routes.template])
-    if (json) {
-      const rows = found.rows.map((row) => rowOf(routeListing, row))
-      print(JSON.stringify({ since: new Date(found.since), rows, orders }))
-      return
-    }
+    const rows = found.rows.map((row) => rowOf(routeListing, row))
+    if (json) return print(JSON.stringify({ since: new Date(found.since), rows, orders }))
     printListing(undefined, found.rows, routeListing, 'The event log has no SMS of this time.')
     for (const order of orders) print(adviceWords(program, orderWords(order)))
   })

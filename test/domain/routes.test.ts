@@ -60,7 +60,7 @@ describe('an order', () => {
       providers: ['b', 'a', 'c'],
       isProven: false,
       isSet: false,
-      rule: { rule: 'GB', action: 'allow', providers: 'b,a,c' },
+      rule: { rule: 'GB', action: 'allow' },
     })
     expect(found && orderWords(found).join('')).toContain('Intervals overlap, so the order is not proven.')
   })
@@ -78,7 +78,7 @@ describe('an order', () => {
       {
         providers: ['b', 'a'],
         isSet: true,
-        rule: { action: 'monitor', sender: 'ACME', route: 'plain', providers: 'b,a' },
+        rule: { action: 'monitor', sender: 'ACME', route: 'plain' },
       },
     ])
     expect(of(rows, [rule({ rule: '*', providers: ['a', 'b'] })])).toMatchObject([

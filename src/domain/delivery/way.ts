@@ -120,18 +120,17 @@ export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[
   return mode === 'template' ? ['template'] : ['template', 'plain']
 }
 
-/** @param names empty: all of each route */
+/** @param names in which order they are tried. Empty: all of each route */
 export function providersOf(
   { phoneRoutes }: Pick<WayPorts, 'phoneRoutes'>,
   routes: readonly PhoneRoute[],
   names: readonly string[] = [],
 ): readonly RoutedProvider[] {
-  const found: RoutedProvider[] = []
-  for (const route of routes) {
-    for (const provider of phoneRoutes[route] ?? [])
-      if (names.length === 0 || names.includes(provider.name)) found.push({ route, provider })
-  }
-  return found
+  return routes.flatMap((route) => {
+    const all = phoneRoutes[route] ?? []
+    const own = names.flatMap((name) => all.filter((provider) => provider.name === name))
+    return (names.length > 0 ? own : all).map((provider) => ({ route, provider }))
+  })
 }
 
 /** Whether carriers compare the message with a registered text (India's DLT). */

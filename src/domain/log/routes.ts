@@ -11,29 +11,16 @@ import type { LogPosition } from './log-search.ts'
 
 // What the event log says of the providers of each country. Nothing changes by it.
 
-interface Proportion {
-  /** Of how many. */
-  readonly of: number
-  readonly rate: number
-  readonly low: number
-  readonly high: number
-}
-
 const z = 1.959964
 
-/** With the Wilson interval of 95 %. Null: of none. */
-export function proportion(some: number, of: number): Proportion | null {
+/** A rate with its Wilson interval of 95 %. Null: of none. */
+export function proportion(some: number, of: number) {
   if (of === 0) return null
-  const rate = some / of
-  const scale = 1 + z ** 2 / of
+  const [rate, scale] = [some / of, 1 + z ** 2 / of]
   const middle = (rate + z ** 2 / (2 * of)) / scale
   const half = (z * Math.sqrt((rate * (1 - rate)) / of + z ** 2 / (4 * of ** 2))) / scale
-  return {
-    of,
-    rate,
-    low: Math.max(0, Math.min(rate, middle - half)),
-    high: Math.min(1, Math.max(rate, middle + half)),
-  }
+  const low = Math.max(0, Math.min(rate, middle - half))
+  return { of, rate, low, high: Math.min(1, Math.max(rate, middle + half)) }
 }
 
 export interface RouteFigures {
@@ -41,20 +28,14 @@ export interface RouteFigures {
   readonly provider: string
   readonly messages: number
   /** Of those with a final delivery report. */
-  readonly delivery: Proportion | null
+  readonly delivery: ReturnType<typeof proportion>
   /** Of codes. */
-  readonly conversion: Proportion | null
+  readonly conversion: RouteFigures['delivery']
   /** Of a message, on average. Null: unknown. */
   readonly cost: { readonly micros: Micros; readonly currency: string } | null
 }
 
-export interface Routes {
-  /** The start of a day in UTC. */
-  readonly since: EpochMs
-  readonly rows: readonly RouteFigures[]
-}
-
-type RoutePorts = {
+interface RoutePorts {
   readonly eventLog: Pick<EventLogReader, 'findCalls'> & {
     spending(from: EpochMs, until: EpochMs): Promise<readonly DaySpend[]>
   }
@@ -62,17 +43,16 @@ type RoutePorts = {
 
 const pageLength = 1000
 
-/** Of whole days. @param most of the requests that are read; the day that reaches it is the last */
+/** Of whole days in UTC. @param most of the requests that are read; the day that reaches it is the last */
 export async function readRoutes(
   { eventLog }: RoutePorts,
   now: EpochMs,
   since: EpochMs,
   most = Number.POSITIVE_INFINITY,
-): Promise<Routes> {
+): Promise<{ readonly since: EpochMs; readonly rows: readonly RouteFigures[] }> {
   const sum = new RouteSum()
-  const first = periodOf('day', since).start
   const { end } = periodOf('day', now)
-  let day = end
+  let [day, read] = [end, 0]
   do {
     day -= dayMs
     const filter = { channel: 'SMS', since: day, until: day + dayMs } as const
@@ -80,30 +60,25 @@ export async function readRoutes(
     do {
       const { rows, next } = await eventLog.findCalls(filter, { before, limit: pageLength })
       for (const request of rows) sum.add(request, day)
+      read += rows.length
       before = next ?? undefined
     } while (before)
-  } while (day > first && sum.read < most)
+  } while (day > since && read < most)
   return { since: day, rows: sum.rows(await eventLog.spending(day, end)) }
 }
 
 class RouteSum {
-  read = 0
   private readonly counts = new Map<string, ReturnType<typeof newCounts>>()
   /** When the latest code of a recipient and brand was verified. */
   private readonly verified = new Map<string, EpochMs>()
-  private oldest = Number.POSITIVE_INFINITY
+  private oldest = 0
 
   /** Newest first. */
   add({ operation, at, brand, recipientHash, end, flags, deliveries }: LoggedRequest, day: EpochMs): void {
-    this.read++
-    this.oldest = Math.min(this.oldest, day)
+    this.oldest = day
     const key = `${recipientHash} ${brand}`
-    if (operation === 'verify') {
-      if (end?.status === 200 && flags.length === 0) this.verified.set(key, at)
-      return
-    }
+    if (operation === 'verify' && end?.status === 200 && flags.length === 0) this.verified.set(key, at)
     const sent = deliveries.filter(mayBeSent)
-    const isCode = operation === 'send' || operation === 'resend'
     for (const each of sent) {
       const { country, provider } = each
       const own = this.counts.getOrInsertComputed(JSON.stringify([country, provider]), newCounts)
@@ -111,32 +86,30 @@ class RouteSum {
       const status = statusOf(each)
       if (status === 'delivered') own.delivered++
       if (status === 'delivered' || status === 'failed') own.reported++
-      if (!isCode) continue
+      if (operation !== 'send' && operation !== 'resend') continue
       own.codes++
       if (each !== sent.at(-1)) continue
       // No code lives longer than an hour.
-      if ((this.verified.get(key) ?? 0) > at && (this.verified.get(key) ?? 0) < at + hourMs) own.verified++
-      this.verified.delete(key)
+      if ((this.verified.get(key) ?? 0) - hourMs < at && this.verified.delete(key)) own.verified++
     }
   }
 
+  /** The most messages first. */
   rows(spending: readonly DaySpend[]): readonly RouteFigures[] {
+    const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0)
     return Array.from(this.counts, ([key, { days, delivered, reported, codes, verified }]) => {
       const [country, provider] = JSON.parse(key) as [string | null, string]
       // The log may have only a part of its oldest day.
-      const whole = [...days].filter(([day]) => days.size === 1 || day > this.oldest)
-      const spent = spending.filter(
-        (each) =>
-          each.country === country && each.provider === provider && whole.some(([day]) => day === each.at),
-      )
-      const { currency } = spent.at(-1) ?? {}
-      const paid = whole.reduce((total, [, messages]) => total + messages, 0)
-      const micros = spent.reduce((total, each) => total + (each.currency === currency ? each.micros : 0), 0)
+      const paid = days.size === 1 ? days : new Map([...days].filter(([day]) => day > this.oldest))
+      const all = spending.filter((each) => each.country === country && each.provider === provider)
+      const { currency } = all.at(-1) ?? {}
+      const spent = all.filter((each) => each.currency === currency && paid.has(each.at))
+      const micros = Math.round(sum(spent.map((each) => each.micros)) / sum([...paid.values()]))
       return {
-        ...{ country, provider, messages: [...days.values()].reduce((total, each) => total + each, 0) },
+        ...{ country, provider, messages: sum([...days.values()]) },
         delivery: proportion(delivered, reported),
         conversion: proportion(verified, codes),
-        cost: currency === undefined ? null : { micros: Math.round(micros / paid), currency },
+        cost: currency === undefined ? null : { micros, currency },
       }
     }).sort((one, other) => other.messages - one.messages || (one.provider < other.provider ? -1 : 1))
   }
@@ -146,19 +119,7 @@ function newCounts() {
   return { days: new Map<EpochMs, number>(), delivered: 0, reported: 0, codes: 0, verified: 0 }
 }
 
-export interface RouteOrder {
-  readonly country: string
-  readonly by: 'conversion' | 'delivery'
-  readonly providers: readonly string[]
-  /** No intervals of two providers that follow each other overlap. */
-  readonly isProven: boolean
-  /** It is the order now. */
-  readonly isSet: boolean
-  /** Fields of the action that sets it: what else the rule of the country has stays. */
-  readonly rule: { readonly rule: string; readonly action: string; readonly providers: string } & Readonly<
-    Record<string, string>
-  >
-}
+export type RouteOrder = ReturnType<typeof routeOrders>[number]
 
 /**
  * The order of the providers of each country that an operator could set: by the lower bound of conversion, or of delivery where no codes
@@ -169,17 +130,12 @@ export function routeOrders(
   rows: readonly RouteFigures[],
   rules: readonly DestinationRule[],
   configured: readonly string[],
-): readonly RouteOrder[] {
-  return [...Map.groupBy(rows, ({ country }) => country)].flatMap(([country, all]): RouteOrder[] => {
+) {
+  return [...Map.groupBy(rows, ({ country }) => country)].flatMap(([country, all]) => {
     const ruleOf = (name: string | null) =>
       rules.findLast(({ rule, brandSlug }) => rule === name && brandSlug === null)
-    const {
-      action = 'allow',
-      providers = [],
-      sender = null,
-      route = null,
-    } = ruleOf(country) ?? ruleOf('*') ?? {}
-    const now = (providers.length > 0 ? providers : [...new Set(configured)]).filter((name) =>
+    const { action = 'allow', providers, sender, route } = ruleOf(country) ?? ruleOf('*') ?? {}
+    const now = (providers?.length ? providers : [...new Set(configured)]).filter((name) =>
       configured.includes(name),
     )
     const by = all.some(({ conversion }) => conversion) ? 'conversion' : 'delivery'
@@ -187,19 +143,14 @@ export function routeOrders(
       .filter(({ provider }) => now.includes(provider))
       .sort((one, other) => (other[by]?.low ?? -1) - (one[by]?.low ?? -1))
     if (country === null || ranked.length < 2 || action === 'block' || !ranked[0]?.[by]) return []
-    const names = ranked.map(({ provider }) => provider)
-    const order = [...names, ...now.filter((name) => !names.includes(name))]
-    const isProven = ranked.every((each, index) => {
-      const [better, own] = [ranked[index - 1]?.[by], each[by]]
-      return index === 0 || (better && own && better.low > own.high)
-    })
-    const kept = { ...(sender !== null && { sender }), ...(route !== null && { route }) }
-    return [
-      {
-        ...{ country, by, providers: order, isProven, isSet: order.join() === now.join() },
-        rule: { rule: country, action, providers: order.join(','), ...kept },
-      },
-    ]
+    const order = [...new Set([...ranked.map(({ provider }) => provider), ...now])]
+    /** No intervals of two providers that follow each other overlap. */
+    const isProven = ranked.every(
+      (each, index) => index === 0 || (ranked[index - 1]?.[by]?.low ?? 0) > (each[by]?.high ?? 1),
+    )
+    /** Fields of the action that sets the order. What else the rule of the country has stays. */
+    const rule = { rule: country, action, ...(sender && { sender }), ...(route && { route }) }
+    return [{ country, by, providers: order, isProven, isSet: order.join() === now.join(), rule }]
   })
 }
 
@@ -207,8 +158,8 @@ export function orderWords({ country, by, providers, isProven, isSet, rule }: Ro
   const doubt = isProven ? '' : ' Intervals overlap, so the order is not proven.'
   const words = `${countryWords(country)}: ${providers.join(', ')}, by ${by}.${doubt}`
   return isSet
-    ? advice`${words} This is the order now.`
-    : advice`${words} To set it, use ${see('destination set', rule)}.`
+    ? [`${words} This is the order now.`]
+    : advice`${words} To set it, use ${see('destination set', { ...rule, providers: providers.join() })}.`
 }
 
 export const routeListing = {
@@ -219,43 +170,30 @@ export const routeListing = {
   },
   provider: { title: 'Provider', value: ({ provider }) => provider },
   messages: { title: 'Messages', isNumber: true, value: ({ messages }) => messages },
-  delivery: {
-    title: 'Delivered',
-    isNumber: true,
-    value: ({ delivery }) => delivery,
-    text: ({ delivery }) => proportionWords(delivery),
-  },
-  conversion: {
-    title: 'Verified',
-    isNumber: true,
-    value: ({ conversion }) => conversion,
-    text: ({ conversion }) => proportionWords(conversion),
-  },
+  delivery: rateColumn('Delivered', 'delivery'),
+  conversion: rateColumn('Verified', 'conversion'),
+  cost: costColumn('Cost of a message', () => 1),
+  costOfVerified: costColumn('Of a verified code', ({ conversion }) => conversion?.rate ?? 0),
   currency: { value: ({ cost }) => cost?.currency ?? null },
-  cost: {
-    title: 'Cost of a message',
-    isNumber: true,
-    value: ({ cost }) => (cost ? cost.micros / 1e6 : null),
-    text: ({ cost }) => (cost ? sumWords(cost.micros, cost.currency) : '-'),
-  },
-  costOfVerified: {
-    title: 'Of a verified code',
-    isNumber: true,
-    value: (row) => (row.cost ? (perVerified(row) ?? 0) / 1e6 || null : null),
-    text: (row) => {
-      const micros = perVerified(row)
-      return row.cost && micros !== null ? sumWords(micros, row.cost.currency) : '-'
-    },
-  },
 } satisfies Listing<RouteFigures>
 
-function perVerified({ cost, conversion }: RouteFigures): Micros | null {
-  return cost && conversion && conversion.rate > 0 ? Math.round(cost.micros / conversion.rate) : null
+/** Such as `90% (84.2% to 93.8%) of 150`. */
+function rateColumn(title: string, name: 'delivery' | 'conversion'): Listing<RouteFigures>[string] {
+  return {
+    ...{ title, isNumber: true, value: (row) => row[name] },
+    text: ({ [name]: found }) =>
+      found
+        ? `${percent(found.rate)} (${percent(found.low)} to ${percent(found.high)}) of ${count(found.of)}`
+        : '-',
+  }
 }
 
-/** Such as `90% (84.2% to 93.8%) of 150`. */
-function proportionWords(found: Proportion | null): string {
-  if (!found) return '-'
-  const { of, rate, low, high } = found
-  return `${percent(rate)} (${percent(low)} to ${percent(high)}) of ${count(of)}`
+/** @param rateOf how many of these a message is */
+function costColumn(title: string, rateOf: (row: RouteFigures) => number): Listing<RouteFigures>[string] {
+  const micros = (row: RouteFigures) =>
+    row.cost && rateOf(row) > 0 ? Math.round(row.cost.micros / rateOf(row)) : null
+  return {
+    ...{ title, isNumber: true, value: (row) => (micros(row) ?? Number.NaN) / 1e6 || null },
+    text: (row) => (micros(row) === null ? '-' : sumWords(micros(row) ?? 0, row.cost?.currency ?? '')),
+  }
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { cellsOf } from '../../../domain/ground/listing.ts'
-import { orderWords, type RouteOrder, type Routes, routeListing } from '../../../domain/log/routes.ts'
+import type { EpochMs } from '../../../domain/ground/time.ts'
+import { orderWords, type RouteFigures, type RouteOrder, routeListing } from '../../../domain/log/routes.ts'
 import { destinationSet } from '../../../domain/operator/destinations.ts'
 import { ExactTime, rich } from '../../pages/components.tsx'
 import { ActionButton } from '../action-form.tsx'
@@ -8,33 +9,27 @@ import { actions, Card, columnsOf, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 
-export function routesPage(
-  pageContext: PageContext,
-  { since, rows }: Routes,
-  orders: readonly RouteOrder[],
-): string {
+interface RoutesModel {
+  readonly since: EpochMs
+  readonly rows: readonly RouteFigures[]
+  readonly orders: readonly RouteOrder[]
+}
+
+export function routesPage(pageContext: PageContext, { since, rows, orders }: RoutesModel): string {
   const { currency: _, ...shown } = routeListing
-  const columns = columnsOf(routeListing, ...(Object.keys(shown) as (keyof typeof shown)[]))
+  const parent = { title: 'Destinations', href: '/admin/destinations' }
   return consolePage(
     pageContext,
-    {
-      title: 'Routes by evidence',
-      section: 'destinations',
-      parent: { title: 'Destinations', href: '/admin/destinations' },
-    },
+    { title: 'Routes by evidence', section: 'destinations', parent },
     <>
       <Card
         title="Providers by country"
         hint="Delivered: of the messages with a final delivery report. Verified: of the codes; a verified code counts for the provider that sent it last. In parentheses is the interval of 95 %."
-        actions={
-          <span class="hint">
-            since <ExactTime at={since} toMinute />
-          </span>
-        }
+        actions={<ExactTime at={since} toMinute />}
       >
         <Table
           caption="Providers by country"
-          columns={columns}
+          columns={columnsOf(shown, ...(Object.keys(shown) as (keyof typeof shown)[]))}
           rows={rows.map((row) => cellsOf(routeListing, row))}
           figures
           empty="No SMS was sent in the last 7 days."
@@ -50,7 +45,11 @@ export function routesPage(
           rows={orders.map((order) => [
             rich(pageWords(orderWords(order))),
             !order.isSet && (
-              <ActionButton of={destinationSet} with={withList(order.rule)} foretellsAt="field-rule">
+              <ActionButton
+                of={destinationSet}
+                with={{ ...order.rule, providers: order.providers }}
+                foretellsAt="field-rule"
+              >
                 Set this order<span class="sr-only"> for {order.country}</span>
               </ActionButton>
             ),
@@ -60,8 +59,4 @@ export function routesPage(
       </Card>
     </>,
   )
-}
-
-function withList({ providers, ...rule }: RouteOrder['rule']) {
-  return { ...rule, providers: providers.split(',') }
 }

@@ -23,7 +23,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
     const found = await readRoutes(ports, now, now - 7 * dayMs, mostRead)
     const rules = listedRules(smsCountries, (await ports.policy.rows()).rules)
     const orders = routeOrders(found.rows, rules, [...routes.plain, ...routes.template])
-    return html(routesPage(pageContext, found, orders))
+    return html(routesPage(pageContext, { ...found, orders }))
   })
   post('/admin/destinations/check', async ({ form }, pageContext) => {
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]
