@@ -8,6 +8,7 @@ import { incidentNames } from '../domain/health/incidents.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Entered, Field, Written } from '../domain/operator/fields.ts'
+import { lists } from '../domain/operator/reads.ts'
 import { adviceWords, attributeOf, spelling } from './advice.ts'
 import {
   commandActor,
@@ -20,6 +21,7 @@ import {
   nothingChanged,
   ownUrl,
   print,
+  printListing,
   several,
   withApp,
   withContext,
@@ -31,6 +33,21 @@ export function actionCommands(program: Command, env: Env): void {
     const group = groupCommand(program, action.group)
     if (!group.commands.some((command) => command.name() === action.verb)) actionCommand(program, env, action)
   }
+}
+
+/** The command of each declared list. */
+export function listCommands(program: Command, env: Env): void {
+  for (const { group, does, none, read } of lists)
+    groupCommand(program, group)
+      .command('list')
+      .description(does)
+      .option('--json', 'print JSON')
+      .action(({ json }: { json?: true }) =>
+        withContext(env, async (context, config) => {
+          const ports = await actionPorts(context, config, env, await commandActor(env))
+          await read(ports, (rows, listing) => printListing(json, rows, listing, none))
+        }),
+      )
 }
 
 /** `admin operator` is a command of `admin`. */

@@ -7,8 +7,6 @@ import { hourMs } from '../domain/ground/time.ts'
 import { operatorGroup, operatorInvite, operatorReset } from '../domain/operator/accounts.ts'
 import type { Said } from '../domain/operator/action.ts'
 import { auditGroups } from '../domain/operator/audit-words.ts'
-import { tokenGroup } from '../domain/operator/manage-tokens.ts'
-import { manageTokenListing } from '../domain/policy/policy-store.ts'
 import { actionCommand, groupCommand } from './actions.ts'
 import {
   commandActor,
@@ -58,16 +56,6 @@ export function adminCommands(program: Command, env: Env): void {
     .action((options: { json?: true }) =>
       withContext(env, async ({ sessions }) => {
         printListing(options.json, await sessions.accounts(), accountListing)
-      }),
-    )
-  groupCommand(program, tokenGroup)
-    .command('list')
-    .description('list the tokens of the management API')
-    .option('--json', 'print a JSON array')
-    .action((options: { json?: true }) =>
-      withContext(env, async ({ policy }) => {
-        const { manageTokens } = await policy.rows()
-        printListing(options.json, manageTokens, manageTokenListing, 'There are no tokens.')
       }),
     )
   program

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { countryWords, kindInWords, ruleListing } from '../domain/delivery/destination.ts'
+import { countryWords, kindInWords } from '../domain/delivery/destination.ts'
 import { modeInForce } from '../domain/guard/mode.ts'
 import { existingBrand } from '../domain/operator/brands.ts'
 import {
@@ -12,28 +12,10 @@ import {
 } from '../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../domain/operator/guard.ts'
 import { groupCommand } from './actions.ts'
-import { type Env, phoneDigits, print, printListing, withContext } from './common.ts'
+import { type Env, phoneDigits, print, withContext } from './common.ts'
 
 export function destinationCommands(program: Command, env: Env): void {
-  const destination = groupCommand(program, destinationGroup)
-  destination
-    .command('list')
-    .description('list the rules, including those of SMS_COUNTRIES')
-    .option('--json', 'print JSON')
-    .action((options: { json?: true }) =>
-      withContext(env, async ({ policy }) => {
-        const { readDestinationConfig } = await import('../config/destinations.ts')
-        const { rules } = await policy.rows()
-        const listed = listedRules(readDestinationConfig(env).smsCountries, rules)
-        printListing(
-          options.json,
-          listed,
-          ruleListing,
-          'There are no rules: SMS go to every country, except to premium-rate, shared-cost, pager and satellite numbers.',
-        )
-      }),
-    )
-  destination
+  groupCommand(program, destinationGroup)
     .command('check')
     .description('print what the rules and the guard decide about a phone number')
     .argument('<number>', 'a phone number as in API requests')

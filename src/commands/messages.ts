@@ -29,11 +29,11 @@ import { orderWords, readRoutes, routeListing, routeOrders } from '../domain/log
 import { jobListing } from '../domain/notify/queue.ts'
 import { authoredRules, listedRules } from '../domain/operator/destinations.ts'
 import { requestIdIn } from '../domain/operator/fields.ts'
+import { logFilter } from '../domain/operator/reads.ts'
 import { adviceWords } from './advice.ts'
 import {
   complain,
   type Env,
-  instant,
   listOf,
   print,
   printListing,
@@ -165,30 +165,12 @@ function recipientIn(contacts: Contacts, to: string | undefined): Recipient | un
   throw new InvalidInput(`--to ${contacts.faultOf(to)}`)
 }
 
-async function logFilter(
-  options: LogOptions,
-  { subjectsOf, now }: Pick<Context, 'subjectsOf' | 'now'>,
-  contacts: Contacts,
-): Promise<LogFilter> {
-  const { provider, app, brand, channel, country, since, until } = options
-  const recipient = recipientIn(contacts, options.to)
-  return {
-    recipientHashes: recipient && subjectsOf(recipient),
-    provider,
-    app,
-    brand: brand?.trim().toLowerCase(),
-    channel,
-    country: country === undefined ? undefined : await countryIn(country),
-    since: since === undefined ? undefined : instant(since, now()),
-    until: until === undefined ? undefined : instant(until, now(), '--until'),
-  }
-}
-
-async function countryIn(text: string): Promise<string> {
-  const { isRegion } = await import('../adapters/phone/e164.ts')
-  const country = text.trim().toUpperCase()
-  if (isRegion(country)) return country
-  throw new InvalidInput('--country must be an ISO 3166-1 country code of two letters, such as GB.')
+async function filterOf(options: LogOptions, context: Context, contacts: Contacts): Promise<LogFilter> {
+  const { isRegion: isCountry } = await import('../adapters/phone/e164.ts')
+  if (options.to !== undefined) context.requireSecret()
+  const brand = options.brand?.trim().toLowerCase()
+  const country = options.country?.trim().toUpperCase()
+  return logFilter({ ...context, contacts, isCountry }, { ...options, brand, country }, '--')
 }
 
 /** The latest rows, oldest first. One search reads a limited part of the log. */
@@ -210,7 +192,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
   await withContext(env, async (context, { contacts, database }) => {
     const { template, lang, error: errorClass } = options
     const filter: DeliveryFilter = {
-      ...(await logFilter(options, context, contacts)),
+      ...(await filterOf(options, context, contacts)),
       requestId: options.request === undefined ? undefined : requestIdIn(options.request),
       statuses: options.status && statusesIn(options.status),
       template,
@@ -247,7 +229,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
 async function printCalls(env: Env, options: CallOptions): Promise<void> {
   await withContext(env, async (context, { contacts, database }) => {
     const { call, result } = options
-    const filter: CallFilter = { ...(await logFilter(options, context, contacts)), call, result }
+    const filter: CallFilter = { ...(await filterOf(options, context, contacts)), call, result }
     const rows = await latest(options.limit, (page) => context.eventLog.findCalls(filter, page))
     if (rows.length === 0 && !options.json) {
       complain(`No requests match in ${database.name}.`)

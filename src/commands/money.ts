@@ -1,25 +1,11 @@
 import type { Command } from 'commander'
 import { rowOf } from '../domain/ground/listing.ts'
-import { readBudgets } from '../domain/health/facts.ts'
-import { budgetListing } from '../domain/money/budgets.ts'
 import { priceListOf } from '../domain/money/relative-prices.ts'
-import { budgetGroup, checkPrice, priceGroup, priceListing } from '../domain/operator/money.ts'
+import { checkPrice, priceGroup, priceListing } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
 import { type Env, phoneDigits, print, printListing, withContext } from './common.ts'
 
 export function moneyCommands(program: Command, env: Env): void {
-  groupCommand(program, budgetGroup)
-    .command('list')
-    .description('list the budgets, with what was spent and what remains')
-    .option('--json', 'print JSON')
-    .action(({ json }: { json?: true }) =>
-      withContext(env, async ({ policy, budgets, alerts, now: clock }) => {
-        const now = clock()
-        const all = (await policy.rows()).budgets
-        const rows = await readBudgets({ budgets, alerts }, all, now)
-        printListing(json, rows, budgetListing, 'There are no budgets: the cost of SMS is not limited.')
-      }),
-    )
   groupCommand(program, priceGroup)
     .command('check')
     .description('print the price of one SMS segment to a phone number, through each provider')

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { readEnvFile, readUsualEnvFile } from '../config/env-file.ts'
 import { docsAt } from '../domain/ground/docs.ts'
 import { versionLine } from '../version.ts'
-import { actionCommands } from './actions.ts'
+import { actionCommands, listCommands } from './actions.ts'
 import { adminCommands } from './admin.ts'
 import { appCommands } from './app.ts'
 import { applyCommands } from './apply.ts'
@@ -18,9 +18,7 @@ import { moneyCommands } from './money.ts'
 import { moveCommands } from './move.ts'
 import { providerCommands } from './provider.ts'
 import { queueCommands } from './queue.ts'
-import { relayCommands } from './relay.ts'
 import { requestCommands } from './request.ts'
-import { reviewNumberCommands } from './review-number.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
 import { settingsCommands } from './settings.ts'
@@ -70,14 +68,13 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   destinationCommands(program, env)
   guardCommands(program, env)
   whatIfCommands(program, env)
-  reviewNumberCommands(program, env)
-  relayCommands(program, env)
   applyCommands(program, env)
   adminCommands(program, env)
   moneyCommands(program, env)
   messageCommands(program, env)
   providerCommands(program, env)
   queueCommands(program, env)
+  listCommands(program, env)
   actionCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)

@@ -320,12 +320,13 @@ export const end = (title: string): Column => ({ title, align: 'end' })
 /** Of the last column, with the buttons of each row. */
 export const actions: Column = { title: 'Actions', align: 'end', isQuiet: true }
 
-/** The titles of these columns. */
+/** The titles of these columns, or of all. */
 export function columnsOf<Name extends string>(
   listing: Readonly<Record<Name, Pick<Listing<never>[string], 'title' | 'isNumber'>>>,
   ...names: readonly Name[]
 ): readonly Column[] {
-  return names.map((name) => {
+  const all = names.length > 0 ? names : (Object.keys(listing) as Name[])
+  return all.map((name) => {
     const { title = name, isNumber } = listing[name]
     return isNumber ? end(title) : { title }
   })

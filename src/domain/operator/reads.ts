@@ -1,6 +1,6 @@
 import { ruleListing } from '../delivery/destination.ts'
 import { auditListing } from '../ground/audit.ts'
-import { rowOf } from '../ground/listing.ts'
+import { type Listing, rowOf } from '../ground/listing.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { isoTime } from '../ground/time.ts'
 import { type HealthPorts, readBudgets } from '../health/facts.ts'
@@ -22,10 +22,11 @@ import { manageTokenListing } from '../policy/policy-store.ts'
 import { relayListing } from '../policy/relay.ts'
 import { activeReviewNumbers, reviewNumberListing } from '../policy/review-number.ts'
 import { isRequestId } from '../request/request-context.ts'
+import type { Group } from './action.ts'
 import type { ActionPorts } from './actions.ts'
 import { appRows } from './app-rows.ts'
 import { brandRow } from './brands.ts'
-import { authoredRules, listedRules } from './destinations.ts'
+import { authoredRules, destinationGroup, listedRules } from './destinations.ts'
 import {
   type Entered,
   type Fields,
@@ -40,6 +41,10 @@ import {
   wholeNumber,
 } from './fields.ts'
 import { type GuardStatusPorts, readGuardStatus } from './guard.ts'
+import { tokenGroup } from './manage-tokens.ts'
+import { budgetGroup } from './money.ts'
+import { relayGroup } from './relays.ts'
+import { reviewNumberGroup } from './review-numbers.ts'
 
 // What operators read, for the management API (design D57). Names, fields and rows are those of the commands.
 
@@ -81,6 +86,68 @@ function list(
   return read(name, does, {}, async (ports) => ({ rows: await rows(ports) }))
 }
 
+/** What a list needs of `ReadPorts`. Commands have it too. */
+export interface ListPorts extends HealthReads, Pick<ActionPorts, 'policy' | 'now' | 'ownUrl' | 'routing'> {}
+
+type Load<Row> = (ports: ListPorts) => Promise<readonly [rows: readonly Row[], listing: Listing<Row>]>
+
+/** A list whose rows the API, `--json` and the table of its command share. */
+export interface OperatorList {
+  readonly group: Group
+  readonly does: string
+  /** Instead of an empty table. */
+  readonly none: string
+  read<Result>(
+    ports: ListPorts,
+    use: <Row>(rows: readonly Row[], listing: Listing<Row>) => Result,
+  ): Promise<Result>
+}
+
+function listed<Row>(group: Group, does: string, none: string, load: Load<Row>): OperatorList {
+  return { group, does, none, read: async (ports, use) => use(...(await load(ports))) }
+}
+
+/** Their commands are `GROUP list`. */
+export const lists: readonly OperatorList[] = [
+  listed(
+    budgetGroup,
+    'list the budgets, with what was spent and what remains',
+    'There are no budgets: the cost of SMS is not limited.',
+    async (ports) => [
+      await readBudgets(ports, (await ports.policy.rows()).budgets, ports.now()),
+      budgetListing,
+    ],
+  ),
+  listed(
+    destinationGroup,
+    'list the rules, including those of SMS_COUNTRIES',
+    'There are no rules: SMS go to every country, except to premium-rate, shared-cost, pager and satellite numbers.',
+    async ({ policy, routing }) => [
+      listedRules((await routing()).smsCountries, (await policy.rows()).rules),
+      ruleListing,
+    ],
+  ),
+  listed(
+    relayGroup,
+    'list the relays with their URLs',
+    'There are no relays.',
+    async ({ policy, ownUrl }) => [(await policy.rows()).relays, relayListing(await ownUrl())],
+  ),
+  listed(
+    reviewNumberGroup,
+    'list the review numbers',
+    'There are no review numbers.',
+    async ({ policy, now }) => [
+      activeReviewNumbers((await policy.rows()).reviewNumbers, now()),
+      reviewNumberListing,
+    ],
+  ),
+  listed(tokenGroup, 'list the tokens of the management API', 'There are no tokens.', async ({ policy }) => [
+    (await policy.rows()).manageTokens,
+    manageTokenListing,
+  ]),
+]
+
 const limit = field(wholeNumber('limit', 1, 1000), {
   label: 'Rows',
   help: 'how many rows, at most 1000',
@@ -111,24 +178,10 @@ export const reads: readonly OperatorRead[] = [
     const { scopes, webhooks } = await ports.policy.rows()
     return appRows(await ports.apps.list(), scopes, webhooks, await ports.events.failing())
   }),
-  list('budget list', 'list the budgets, with what was spent and what remains', async (ports) => {
-    const statuses = await readBudgets(ports, (await ports.policy.rows()).budgets, ports.now())
-    return statuses.map((status) => rowOf(budgetListing, status))
-  }),
-  list('destination list', 'list the destination rules', async ({ policy, smsCountries }) =>
-    listedRules(smsCountries, (await policy.rows()).rules).map((rule) => rowOf(ruleListing, rule)),
-  ),
-  list('relay list', 'list the relays', async ({ policy, ownUrl }) => {
-    const listing = relayListing(await ownUrl())
-    return (await policy.rows()).relays.map((relay) => rowOf(listing, relay))
-  }),
-  list('review-number list', 'list the review numbers', async ({ policy, now }) =>
-    activeReviewNumbers((await policy.rows()).reviewNumbers, now()).map((each) =>
-      rowOf(reviewNumberListing, each),
+  ...lists.map((each) =>
+    list(`${each.group.name} list`, each.does, (ports) =>
+      each.read(ports, (rows, listing) => rows.map((row) => rowOf(listing, row))),
     ),
-  ),
-  list('admin token list', 'list the tokens of the management API', async ({ policy }) =>
-    (await policy.rows()).manageTokens.map((token) => rowOf(manageTokenListing, token)),
   ),
   read('request list', 'list the access requests', { limit }, async ({ requests }, { limit }) => ({
     rows: await requests.list({ limit }),
@@ -224,29 +277,24 @@ export const reads: readonly OperatorRead[] = [
   ),
 ]
 
-function logFilter(
-  { contacts, secrets, now, isCountry }: ReadPorts,
-  {
-    to,
-    app,
-    brand,
-    provider,
-    channel,
-    country,
-    since,
-    until,
-  }: Omit<InputOf<typeof logFields>, 'limit' | 'next'>,
+type LogFilterPorts = Pick<ReadPorts, 'contacts' | 'secrets' | 'now' | 'isCountry'>
+
+/** @param options how errors name the fields @throws InvalidInput */
+export function logFilter(
+  { contacts, secrets, now, isCountry }: LogFilterPorts,
+  { to, app, brand, provider, channel, country, since, until }: Partial<InputOf<typeof logFields>>,
+  options = '',
 ): LogFilter {
   const recipient = contacts.phone(to) ?? contacts.email(to)
-  if (to !== undefined && !recipient) throw new InvalidInput(`to ${contacts.faultOf(to)}`)
+  if (to !== undefined && !recipient) throw new InvalidInput(`${options}to ${contacts.faultOf(to)}`)
   if (country !== undefined && !isCountry(country))
-    throw new InvalidInput('country must be an ISO 3166-1 country code, such as GB.')
+    throw new InvalidInput(`${options}country must be an ISO 3166-1 country code of two letters, such as GB.`)
   const at = now()
   return {
     ...{ app, brand, provider, channel, country },
     recipientHashes: recipient && secrets.subjects(recipient.channel, recipient.to),
-    since: since === undefined ? undefined : instantIn(since, at, 'since'),
-    until: until === undefined ? undefined : instantIn(until, at, 'until'),
+    since: since === undefined ? undefined : instantIn(since, at, `${options}since`),
+    until: until === undefined ? undefined : instantIn(until, at, `${options}until`),
   }
 }
 

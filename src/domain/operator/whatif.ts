@@ -174,8 +174,15 @@ function figures(currency: string) {
   } satisfies Listing<ReplaySum>
 }
 
+type Tables = Readonly<
+  Record<
+    'byCountry' | 'byApp' | 'byDay',
+    { readonly rows: readonly NamedSum[]; readonly listing: Listing<NamedSum> }
+  >
+>
+
 /** The tables of a result, also for `--json`. */
-export function whatIfTables({ currency, byCountry, byApp, byDay }: WhatIf) {
+export function whatIfTables({ currency, byCountry, byApp, byDay }: WhatIf): Tables {
   const all = figures(currency)
   const value = ({ name }: NamedSum) => name
   const text = ({ name }: NamedSum) => (name === null ? 'none' : countryWords(name))
@@ -183,7 +190,7 @@ export function whatIfTables({ currency, byCountry, byApp, byDay }: WhatIf) {
     byCountry: { rows: byCountry, listing: { country: { title: 'Country', value, text }, ...all } },
     byApp: { rows: byApp, listing: { app: { title: 'App', value }, ...all } },
     byDay: { rows: byDay, listing: { day: { title: 'Day (UTC)', value }, ...all } },
-  } satisfies Record<string, { rows: readonly NamedSum[]; listing: Listing<NamedSum> }>
+  }
 }
 
 /** As `whatif --json`. */

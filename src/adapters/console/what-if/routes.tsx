@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import { cellsOf, type Listing } from '../../../domain/ground/listing.ts'
+import { cellsOf } from '../../../domain/ground/listing.ts'
 import { dayMs, parseDuration } from '../../../domain/ground/time.ts'
 import type { GuardMode } from '../../../domain/guard/guard.ts'
 import { modeWords } from '../../../domain/guard/mode.ts'
@@ -87,27 +87,26 @@ interface ResultProps {
 }
 
 function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) {
-  const [answer = '', ...more] = whatIfWords(found)
-  const { byCountry, byApp, byDay } = whatIfTables(found)
+  const [answer, settings] = whatIfWords(found)
+  const { byDay, ...tables } = whatIfTables(found)
   const line = (label: string, kind: 'area' | 'bad', of: 'requests' | 'denied') => {
     return { label, kind, values: byDay.rows.map((row) => row[of]), rows: logUrl('calls', {}) }
   }
   const changed = [
     countries && `SMS_COUNTRIES=${countries.join(',')}`,
     phoneHour && `PHONE_LIMIT_PER_HOUR=${phoneHour}`,
-  ].filter(Boolean)
+  ]
+  const setting = changed.filter(Boolean).join(' ')
   return (
     <>
-      <Card title="With these settings" hint={more[0]}>
+      <Card title="With these settings" hint={settings}>
         <p>{answer}</p>
         <ul>
           {found.unknown.map((words) => (
             <li key={words}>{words}</li>
           ))}
         </ul>
-        {changed.length > 0 && (
-          <p class="hint">{rich(`To apply them, set \`${changed.join(' ')}\` and restart the server.`)}</p>
-        )}
+        {setting && <p class="hint">{rich(`To apply them, set \`${setting}\` and restart the server.`)}</p>}
         {guard && (
           <ActionButton
             of={guardModeSet}
@@ -124,48 +123,37 @@ function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) 
           caption="Codes by day"
           data={{
             stepSeconds: dayMs / 1000,
-            at: byDay.rows.map(({ at }) => at / 1000),
+            at: found.byDay.map(({ at }) => at / 1000),
             isOfUtcDays: true,
             isUnfinished: true,
             lines: [line('Codes', 'area', 'requests'), line('Denied', 'bad', 'denied')],
           }}
-          columns={columnsOf(byDay.listing, ...names(byDay.listing))}
+          columns={columnsOf(byDay.listing)}
           rows={byDay.rows.map((row) => cellsOf(byDay.listing, row))}
         />
       </Card>
-      <Card title="By country">
-        <Table
-          caption="Codes by country"
-          figures
-          columns={[...columnsOf(byCountry.listing, ...names(byCountry.listing)), actions]}
-          rows={byCountry.rows.slice(0, mostRows).map((row) => [
-            ...cellsOf(byCountry.listing, row),
-            row.name !== null && row.denied > 0 && (
-              <ActionButton
-                of={destinationSet}
-                with={{ rule: row.name, action: 'block' }}
-                foretellsAt="field-rule"
-              >
-                Block the country…<span class="sr-only"> {row.name}</span>
-              </ActionButton>
-            ),
-          ])}
-          empty="None."
-        />
-      </Card>
-      <Card title="By app">
-        <Table
-          caption="Codes by app"
-          figures
-          columns={columnsOf(byApp.listing, ...names(byApp.listing))}
-          rows={byApp.rows.slice(0, mostRows).map((row) => cellsOf(byApp.listing, row))}
-          empty="None."
-        />
-      </Card>
+      {Object.entries(tables).map(([name, { rows, listing }]) => (
+        <Card key={name} title={name === 'byApp' ? 'By app' : 'By country'}>
+          <Table
+            caption={name === 'byApp' ? 'Codes by app' : 'Codes by country'}
+            figures
+            columns={[...columnsOf(listing), ...(name === 'byApp' ? [] : [actions])]}
+            rows={rows.slice(0, mostRows).map((row) => [
+              ...cellsOf(listing, row),
+              name === 'byCountry' && row.name !== null && row.denied > 0 && (
+                <ActionButton
+                  of={destinationSet}
+                  with={{ rule: row.name, action: 'block' }}
+                  foretellsAt="field-rule"
+                >
+                  Block the country…<span class="sr-only"> {row.name}</span>
+                </ActionButton>
+              ),
+            ])}
+            empty="None."
+          />
+        </Card>
+      ))}
     </>
   )
-}
-
-function names<Name extends string>(listing: Readonly<Record<Name, Listing<never>[string]>>): Name[] {
-  return Object.keys(listing) as Name[]
 }
