@@ -34,6 +34,7 @@ import { adviceWords } from './advice.ts'
 import {
   complain,
   type Env,
+  instant,
   listOf,
   print,
   printListing,

@@ -88,7 +88,7 @@ interface ResultProps {
 
 function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) {
   const [answer, settings] = whatIfWords(found)
-  const { byDay, ...tables } = whatIfTables(found)
+  const { byDay, byCountry, byApp } = whatIfTables(found)
   const line = (label: string, kind: 'area' | 'bad', of: 'requests' | 'denied') => {
     return { label, kind, values: byDay.rows.map((row) => row[of]), rows: logUrl('calls', {}) }
   }
@@ -132,28 +132,39 @@ function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) 
           rows={byDay.rows.map((row) => cellsOf(byDay.listing, row))}
         />
       </Card>
-      {Object.entries(tables).map(([name, { rows, listing }]) => (
-        <Card key={name} title={name === 'byApp' ? 'By app' : 'By country'}>
-          <Table
-            caption={name === 'byApp' ? 'Codes by app' : 'Codes by country'}
-            figures
-            columns={[...columnsOf(listing), ...(name === 'byApp' ? [] : [actions])]}
-            rows={rows.slice(0, mostRows).map((row) => [
-              ...cellsOf(listing, row),
-              name === 'byCountry' && row.name !== null && row.denied > 0 && (
-                <ActionButton
-                  of={destinationSet}
-                  with={{ rule: row.name, action: 'block' }}
-                  foretellsAt="field-rule"
-                >
-                  Block the country…<span class="sr-only"> {row.name}</span>
-                </ActionButton>
-              ),
-            ])}
-            empty="None."
-          />
-        </Card>
-      ))}
+      <Sums title="By country" table={byCountry} hasAction />
+      <Sums title="By app" table={byApp} />
     </>
+  )
+}
+
+interface SumsProps {
+  readonly title: string
+  readonly table: ReturnType<typeof whatIfTables>['byApp']
+  readonly hasAction?: boolean
+}
+
+function Sums({ title, table: { rows, listing }, hasAction = false }: SumsProps) {
+  const block = (country: string | null) =>
+    country !== null && (
+      <ActionButton of={destinationSet} with={{ rule: country, action: 'block' }} foretellsAt="field-rule">
+        Block the country…<span class="sr-only"> {country}</span>
+      </ActionButton>
+    )
+  return (
+    <Card title={title}>
+      <Table
+        caption={`Codes ${title.toLowerCase()}`}
+        figures
+        columns={[...columnsOf(listing), ...(hasAction ? [actions] : [])]}
+        rows={rows
+          .slice(0, mostRows)
+          .map((row) => [
+            ...cellsOf(listing, row),
+            ...(hasAction ? [row.denied > 0 && block(row.name)] : []),
+          ])}
+        empty="None."
+      />
+    </Card>
   )
 }
