@@ -6,6 +6,7 @@ const order = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' 
 const text = { ...caller, channel: 'SMS', to: [phone], message: 'Hello' }
 const template = { ...caller, channel: 'SMS', to: [phone], templateKey: 'ORDER_PLACED', variables: order }
 const html = { ...credentials, channel: 'EMAIL', to: [email], subject: 'Hello', html: '<p>Hello' }
+const payment = { amount: '1250.00', currency: 'inr', payee: 'City Water' }
 const { message: __, ...empty } = text
 const { subject: ___, ...withoutSubject } = html
 const { brandId: ____, ...withoutBrand } = text
@@ -19,11 +20,22 @@ const send: Readonly<Record<string, object>> = {
   'a reference that is a number': { ...caller, phone, reference: 7 },
   'a device that is a number': { ...caller, phone, deviceId: 7 },
   'trust that is text': { ...caller, phone, trustedUser: 'true' },
+  'an amount that is a number': { ...caller, phone, transaction: { ...payment, amount: 1250 } },
+  'a transaction without a payee': { ...caller, phone, transaction: { ...payment, payee: undefined } },
 }
 
 const request = { companyName: 'Acme', contactName: 'Sam', contactEmail: email, brandName: 'Acme' }
 
-const withNull = { ...caller, channel: 'SMS', phone, loginId: null, lang: null, reference: null }
+const withNull = {
+  ...caller,
+  channel: 'SMS',
+  phone,
+  loginId: null,
+  lang: null,
+  reference: null,
+  purpose: null,
+  transaction: null,
+}
 
 /** Bodies that the service accepts, beside the examples of the description: with null for absent fields, and with credentials in a header. */
 export const rightBodies: Readonly<Record<string, readonly object[]>> = {
@@ -38,7 +50,7 @@ export const rightBodies: Readonly<Record<string, readonly object[]>> = {
   ],
   verifyOtp: [
     { ...caller, phone, email: null, otp: '123456', proof: null },
-    { ...caller, email, otp: '123456', proof: true },
+    { ...caller, email, otp: '123456', proof: true, purpose: 'payment', transaction: payment },
   ],
   notify: [
     { ...text, reference: null, html: null, variables: null },
@@ -65,6 +77,7 @@ export const wrongBodies: Readonly<Record<string, Readonly<Record<string, object
     'no code': { ...caller, phone },
     'a code that is a number': { ...caller, phone, otp: 123456 },
     'a proof that is text': { ...caller, phone, otp: '123456', proof: 'yes' },
+    'a purpose that is a number': { ...caller, phone, otp: '123456', purpose: 7 },
   },
   notify: {
     'no mode': empty,

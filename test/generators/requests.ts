@@ -64,7 +64,16 @@ function get(path: string, token?: 'METRICS_TOKEN' | 'OUTBOX_TOKEN'): ApiRequest
   return { method: 'GET', path, ...(token ? { token } : {}) }
 }
 
+const binding = {
+  purpose: fc.constantFrom('payment', 'a'.repeat(40)),
+  transaction: fc.record({
+    amount: fc.constantFrom('1250.00', '1250'),
+    currency: fc.constantFrom('INR', 'jpy'),
+    payee: fc.constantFrom('City Water', 'जल बोर्ड'),
+  }),
+}
 const ofCode = {
+  ...binding,
   loginId: fc.constantFrom('pat-07', 'pat@example.com'),
   businessName: fc.constantFrom('Acme Bikes', 'Акме'),
   reference,
@@ -81,8 +90,8 @@ const sends = ['/otp/send', '/otp/resend'].flatMap((path) => [
 /** `latest` is replaced by the code in the latest message. */
 const otp = fc.constantFrom('latest', '000000')
 const verifications = [
-  post('/otp/verify', { ...credentials, brandId, phone, otp }, { email: fc.constant(null) }),
-  post('/otp/verify', { ...credentials, brandId, email, otp }, { phone: fc.constant(null) }),
+  post('/otp/verify', { ...credentials, brandId, phone, otp }, { ...binding, email: fc.constant(null) }),
+  post('/otp/verify', { ...credentials, brandId, email, otp }, { ...binding, phone: fc.constant(null) }),
 ]
 
 const sms = {

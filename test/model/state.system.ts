@@ -185,7 +185,10 @@ class Past {
       case 'beginSend': {
         const { subject, brandSlug, ttlMs, provider } = step
         const id = `record ${this.sent.length}`
-        const code = { subject, brandSlug, id, hash: saltedHash(id, `keyed ${step.code}`), ttlMs, provider }
+        // One that is for something.
+        const hashes = step.code === '3' ? ' aaaaaa bbbbbb cccccc dddddd' : ''
+        const hash = `${saltedHash(id, `keyed ${step.code}`)}${hashes}`
+        const code = { subject, brandSlug, id, hash, ttlMs, provider }
         this.sent.push(code)
         return (store) => store.beginSend(step.claims, code, now)
       }

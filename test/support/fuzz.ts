@@ -501,6 +501,9 @@ function rightFields(draw: Draw, target: string): Fields {
         ...(draw.percent(20) ? { loginId: `${keyFingerprint}-login` } : {}),
         ...(draw.percent(20) ? { deviceId: `${keyFingerprint}-device` } : {}),
         ...(draw.percent(20) ? { trustedUser: draw.percent(50) } : {}),
+        ...(draw.percent(10)
+          ? { transaction: { amount: '1250.00', currency: 'inr', payee: keyFingerprint } }
+          : {}),
       })
     }
     case '/otp/verify':
@@ -702,9 +705,13 @@ function withWrongField(draw: Draw, target: string, fields: Fields): Fields {
 }
 
 const optional: Readonly<Record<string, readonly string[]>> = {
-  '/otp/send': words('channel phone email loginId businessName clientIp deviceId trustedUser'),
-  '/otp/resend': words('channel phone email loginId businessName clientIp deviceId trustedUser via'),
-  '/otp/verify': ['phone', 'email', 'otp', 'proof'],
+  '/otp/send': words(
+    'channel phone email loginId businessName clientIp deviceId trustedUser purpose transaction',
+  ),
+  '/otp/resend': words(
+    'channel phone email loginId businessName clientIp deviceId trustedUser purpose transaction via',
+  ),
+  '/otp/verify': words('phone email otp proof purpose transaction'),
   '/notify': words(`channel to message templateKey templateKey variables variables variables variables
         subject template data otp`),
 }
