@@ -61,6 +61,7 @@ const notes: Readonly<Record<string, string>> = {
   'AWS SNS': 'See [AWS SNS](providers/sns.md).',
   'AWS End User Messaging SMS': 'See [AWS End User Messaging SMS](providers/aws-sms.md).',
   WhatsApp: 'See [WhatsApp](providers/whatsapp.md).',
+  Telegram: 'See [Telegram](providers/telegram.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
   Tracing: 'otpost supports these variables of the OpenTelemetry specification.',

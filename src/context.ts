@@ -222,10 +222,12 @@ function openEventLog({ eventLog, statistics: figures, now }: Storage, log: Log)
     ...readsAfter(flush),
     /** While the database accepts no writes, pages show what it has. */
     forPages: readsAfter(flushForPage),
-    async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>): Promise<void> {
-      reports.add(provider, await saveReports(provider, received, writesEvents))
+    async saveReports(...[provider, received, writesEvents]: Parameters<typeof saveReports>) {
+      const changes = await saveReports(provider, received, writesEvents)
+      reports.add(provider, changes)
       // The answer to a report promises it and its event. Both need the attempt, whose entry may still wait.
       await flush()
+      return changes
     },
   }
 }

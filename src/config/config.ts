@@ -4,6 +4,7 @@ import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { readTls } from '../adapters/http/tls-settings.ts'
 import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { ProviderFile } from '../adapters/sms/file/format.ts'
+import { telegram, telegramSettings } from '../adapters/sms/telegram.ts'
 import { whatsapp, whatsappSettings } from '../adapters/sms/whatsapp.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf, waysOf } from '../domain/delivery/way.ts'
@@ -164,6 +165,9 @@ function readPhoneRoutes(
     template: template.providers,
     ...(isSetUp(whatsappSettings.WHATSAPP_PHONE_NUMBER_ID) && {
       whatsapp: [whatsapp.configure(settings, 'whatsapp')],
+    }),
+    ...(isSetUp(telegramSettings.TELEGRAM_TOKEN) && {
+      telegram: [telegram.configure(settings, 'telegram')],
     }),
   }
 }

@@ -24,7 +24,9 @@ import type { Stopwatch } from '../domain/ground/time.ts'
 import { modeInForce } from '../domain/guard/mode.ts'
 import { CredentialRejections } from '../domain/limits/credentials.ts'
 import { createEventLog } from '../domain/log/event-log-writer.ts'
-import { rejectedReportStat } from '../domain/log/stats.ts'
+import { rejectedReportStat, spendStat } from '../domain/log/stats.ts'
+import { refund } from '../domain/money/refunds.ts'
+import type { Spend } from '../domain/money/spending.ts'
 import { hasEnded, processOwner } from '../process-owner.ts'
 import { version } from '../version.ts'
 
@@ -50,13 +52,14 @@ export function createShared(config: Config, context: Context, about: Process) {
   const policy = context.policy.cached(config.smsCountries)
   const deliveryReports: DeliveryReportStore = {
     saveReports: async (provider, reports, writesEvents) => {
-      await context.eventLog.saveReports(provider, reports, writesEvents)
-      if (config.ladder.ways.length === 1) return
+      const changes = await context.eventLog.saveReports(provider, reports, writesEvents)
+      if (config.ladder.ways.length === 1) return changes
       const final = reports.filter(({ status }) => status !== 'pending')
       await context.ladderStore.reported(
         final.map(({ key }) => key),
         now(),
       )
+      return changes
     },
   }
   const saveOwnReport = async (provider: string, { providerMessageId = '', ...report }: DeliveryReport) => {
@@ -103,6 +106,11 @@ export function createShared(config: Config, context: Context, about: Process) {
     callbackUrl: callbackUrls(secrets, config.publicUrl),
     deliveryReports,
     messages: context.eventLog.messages,
+    refund: (reportKey: string, to: string) => {
+      const { deliveries, count } = context.eventLog
+      const countSpend = (at: number, spend: Spend, micros: number) => count(at, spendStat(spend), micros)
+      return refund({ ...context, ...numbers, policy, deliveries, countSpend }, reportKey, to)
+    },
     reportRejected: (provider: string, why: ReportRejection) =>
       context.eventLog.count(now(), rejectedReportStat(provider, why)),
     rejections: new CredentialRejections(),

@@ -34,6 +34,7 @@ function world(
   const kept: MessageReport[] = []
   /** How many were stored in each step. */
   const steps: number[] = []
+  const refunds: [key: string, to: string][] = []
   const secrets = createSecrets(present, former)
   const none = {
     scopes: [],
@@ -60,11 +61,16 @@ function world(
     secrets,
     deliveryReports: {
       saveReports: async (_, reports) => {
+        const before = new Set(kept.map(({ key }) => key))
         kept.push(...reports)
         steps.push(reports.length)
+        return reports.flatMap(({ status, ...report }) =>
+          status === 'pending' || before.has(report.key) ? [] : [{ ...report, status, times: 1 as const }],
+        )
       },
     },
     policy: () => policy,
+    refund: async (key, to) => void refunds.push([key, to]),
     stopwatch: () => 0,
     reportRejected: () => undefined,
     now: () => 1234,
@@ -78,6 +84,7 @@ function world(
   return {
     kept,
     steps,
+    refunds,
     secrets,
     /** Handles a request to a callback path, as the HTTP routes do. */
     async take(path: string): Promise<unknown> {
@@ -91,6 +98,20 @@ test("a delivery report to an attempt's callback path applies to that attempt, e
   const { take, kept, secrets } = world()
   expect(await take(attemptPath(secrets, 'each', requestId, 3))).toBeUndefined()
   expect(kept).toEqual([{ key: attemptKey(requestId, 3), status: 'delivered', reason: null, at: 1234 }])
+})
+
+test('a refunded message is refunded once, and the number is not stored', async () => {
+  const { take, kept, refunds, secrets } = world([
+    { status: 'failed', reason: 'expired', refundedTo: '919812345678' },
+  ])
+  const path = attemptPath(secrets, 'each', requestId, 3)
+  await take(path)
+  await take(path)
+  const key = attemptKey(requestId, 3)
+  expect(refunds).toEqual([[key, '919812345678']])
+  expect(kept).toEqual(
+    [key, key].map((each) => ({ key: each, status: 'failed', reason: 'expired', at: 1234 })),
+  )
 })
 
 test('many reports at once are stored in batches, without those with an invalid message id', async () => {

@@ -6,6 +6,7 @@ import { msg91 } from './msg91.ts'
 import { outbox } from './outbox.ts'
 import type { SmsProviderSpec } from './provider.ts'
 import { sns } from './sns.ts'
+import { telegram } from './telegram.ts'
 import { twilio } from './twilio.ts'
 import { vonage } from './vonage.ts'
 import { webhook } from './webhook.ts'
@@ -22,6 +23,7 @@ export const providerSpecs: readonly SmsProviderSpec[] = [
   sns,
   awsSms,
   whatsapp,
+  telegram,
 ]
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)

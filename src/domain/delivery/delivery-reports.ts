@@ -21,8 +21,13 @@ export interface DeliveryReportStore {
   /**
    * Atomic. Reports may repeat and arrive in any order, also before their attempt.
    * @param writesEvents whether a report that makes a message delivered or failed also writes an event (design D45)
+   * @returns what the reports changed
    */
-  saveReports(provider: string, reports: readonly MessageReport[], writesEvents: boolean): Promise<void>
+  saveReports(
+    provider: string,
+    reports: readonly MessageReport[],
+    writesEvents: boolean,
+  ): Promise<readonly ReportChange[]>
 }
 
 /** A message that failed or was delivered, according to its report. */
@@ -89,6 +94,8 @@ export interface CallbackPorts {
   readonly policy: () => WebhooksOfApps | Promise<WebhooksOfApps>
   readonly now: Clock
   readonly stopwatch: Stopwatch
+  /** Gives the budgets back what a refunded message cost. */
+  readonly refund: (reportKey: string, to: string) => Promise<void>
   readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
   /** `provider` is empty if the URL names none of this server. */
   readonly reportRejected: (provider: string, why: ReportRejection) => void
@@ -138,12 +145,26 @@ export async function takeReports(
   const received = reader.read(call)
   for (const { status } of received) ports.reportReceived?.(provider, status)
   const writesEvents = (await ports.policy()).webhooks.size > 0
+  const refunds = new Map<string, string>()
   const reports = received
     .filter(({ providerMessageId: id }) => id === undefined || isProviderMessageId(id))
-    .map(({ providerMessageId = '', ...report }) => ({ ...report, key: keyOf(providerMessageId), at }))
+    .map(({ providerMessageId = '', refundedTo, ...report }) => {
+      const key = keyOf(providerMessageId)
+      if (refundedTo !== undefined) refunds.set(key, refundedTo)
+      return { ...report, key, at }
+    })
   // In batches, so that thousands of reports do not delay sends.
   for (let done = 0; done < reports.length; done += batch) {
-    await ports.deliveryReports.saveReports(provider, reports.slice(done, done + batch), writesEvents)
+    const some = reports.slice(done, done + batch)
+    for (const { key, status, times } of await ports.deliveryReports.saveReports(
+      provider,
+      some,
+      writesEvents,
+    )) {
+      const to = refunds.get(key)
+      // A repeated report changes nothing.
+      if (to !== undefined && status === 'failed' && times === 1) await ports.refund(key, to)
+    }
   }
   return reader.answer?.(call, at)
 }

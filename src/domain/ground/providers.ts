@@ -156,6 +156,8 @@ export interface DeliveryReport {
   readonly status: 'delivered' | 'failed' | 'pending'
   /** The provider's failure code, without text or recipient. */
   readonly reason: string | null
+  /** The digits of the number, if the provider refunds the message. Only of a provider whose messages have their own callback URLs. */
+  readonly refundedTo?: string
 }
 
 export interface Mail {

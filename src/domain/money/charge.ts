@@ -1,5 +1,6 @@
-import type { Charging, Outgoing } from '../delivery/delivery.ts'
+import type { Charging } from '../delivery/delivery.ts'
 import type { NumberKind } from '../delivery/destination.ts'
+import type { Mail } from '../ground/providers.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import { grantsOf } from '../limits/gates.ts'
@@ -84,7 +85,7 @@ export class Charge implements Gate, Charging {
     },
     private readonly context: RequestContext,
     private readonly ports: ChargePorts,
-    messages: readonly Outgoing[],
+    messages: readonly (PricedMessage | Mail)[],
   ) {
     if (tariff.budgets.length > 0) for (const each of messages) if ('steps' in each) this.add(each)
     this.claims = this.claimsOf(this.lines)
