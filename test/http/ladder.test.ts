@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, spyOn, test } from 'bun:test'
+import fc from 'fast-check'
 import { providerPath } from '../../src/domain/delivery/delivery-reports.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../src/domain/ground/providers.ts'
 import type { Ladder } from '../../src/domain/otp/ladder.ts'
@@ -54,6 +55,19 @@ async function start(
     { phoneRoutes: { plain: [sms], whatsapp: [whatsapp], voice: [voice] }, ladder: { ways, waitSeconds } },
   )
   phone = freshPhone()
+}
+
+/** Another server on the same database, at the same time. */
+async function again(): Promise<TestApp> {
+  const { sms, whatsapp, voice } = providers
+  const phoneRoutes = { plain: [sms], whatsapp: [whatsapp], voice: [voice] }
+  const ladder = { ways: allWays, waitSeconds: 20 } as const
+  const other = await createTestApp(
+    { PUBLIC_URL: 'https://otp.example', ...app.database.env },
+    { phoneRoutes, ladder },
+  )
+  other.clock.now = app.clock.now
+  return other
 }
 
 /** Lets everything that is due happen. */
@@ -138,7 +152,7 @@ describe('a code goes on', () => {
     expectError(await send(), 502, 'sms_failed')
     const [code = ''] = codes()
     expect(verdict(await app.post('/otp/verify', { phone, otp: code }))).toBe('404 not_found')
-    expect(await rows()).toMatchObject([{ ended: 'no way could send the code', sealed: '' }])
+    expect(await rows()).toMatchObject([{ ended: 'no way is left that could send the code', sealed: '' }])
     await pass(30)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
   })
@@ -301,7 +315,7 @@ describe('a further message', () => {
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
     await pass(20)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
-    expect(await rows()).toMatchObject([{ ended: 'no further way could send the code' }])
+    expect(await rows()).toMatchObject([{ ended: 'no way is left that could send the code' }])
     app.advance(300)
     expectError(await send(), 429, 'rate_limited', 'phone_hour')
   })
@@ -371,6 +385,168 @@ describe('a further message', () => {
     expect(code).toEqual([{ provider: 'one' }])
   })
 })
+
+describe('at the same time', () => {
+  test('two servers take a due ladder: one of them sends', async () => {
+    await start()
+    const other = await again()
+    for (let round = 0; round < 5; round++) {
+      phone = freshPhone()
+      await send()
+      app.advance(20)
+      other.clock.now = app.clock.now
+      await Promise.all([settle(other), settle(), settle(other)])
+      // The calls are for the phone of the round before.
+      expect(sent()).toEqual({ whatsapp: round + 1, sms: round + 1, voice: round })
+    }
+    await other.close()
+  })
+
+  test('a late process whose lease has ended sends nothing that another one has sent', async () => {
+    await start()
+    const other = await again()
+    await send()
+    app.advance(20)
+    const { brands } = app.app.context
+    const slow = Promise.withResolvers<void>()
+    const bySlug = brands.bySlug.bind(brands)
+    // It has taken the ladder, and waits for the database.
+    spyOn(brands, 'bySlug').mockImplementation(async (slug) => {
+      await slow.promise
+      return bySlug(slug)
+    })
+    app.app.ladders?.tick()
+    while ((await rows())[0]?.due_at === app.clock.now) await logged()
+    app.advance(14)
+    other.clock.now = app.clock.now
+    await settle(other)
+    slow.resolve()
+    await app.app.ladders?.idle()
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 1 })
+    await other.close()
+  })
+
+  for (const [name, call] of [
+    ['a verify', () => app.post('/otp/verify', { phone, otp: codes().at(-1) })],
+    ['a resend', () => app.post('/otp/resend', { phone, via: 'voice' })],
+  ] as const) {
+    test(`${name} and the next way: a message is from before it, or is not sent`, async () => {
+      await start({ ways: ['whatsapp', 'sms'] }, { SMS_COOLDOWN_SECONDS: '0', PHONE_LIMIT_PER_MINUTE: '9' })
+      for (let round = 0; round < 8; round++) {
+        phone = freshPhone()
+        await send()
+        app.advance(20)
+        let isAnswered = false
+        providers.sms.answer(() => {
+          // The step was committed before the answer.
+          expect(isAnswered && round < 4).toBe(false)
+          return { kind: 'accepted' }
+        })
+        const answered = call().then((answer) => {
+          isAnswered = true
+          return answer
+        })
+        if (round < 4) await answered
+        await Promise.all([settle(), answered])
+        expect((await answered).status).toBe(200)
+      }
+      expect(sent().sms).toBeLessThanOrEqual(4)
+      expect((await rows()).map(({ sealed }) => sealed).filter(Boolean)).toEqual([])
+    })
+  }
+})
+
+test('in any history: each way once, with one code, and none after the code has ended', async () => {
+  await start(
+    { waitSeconds: 20 },
+    { SMS_COOLDOWN_SECONDS: '0', PHONE_LIMIT_PER_MINUTE: '1000', PHONE_LIMIT_PER_HOUR: '1000' },
+  )
+  const way = fc.constantFrom<Way>('sms', 'whatsapp', 'voice')
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant('pass' as const),
+        seconds: fc.constantFrom(1, 5, 20, 40, 61, -3, -10),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant('report' as const),
+        way,
+        status: fc.constantFrom(
+          'failed' as const,
+          'failed' as const,
+          'delivered' as const,
+          'pending' as const,
+        ),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('answers' as const),
+        way,
+        outcome: fc.constantFrom<Outcome>(temporary, unknown, rejected, { kind: 'accepted' }),
+      }),
+    },
+    { weight: 1, arbitrary: fc.constant({ kind: 'resend' as const }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('verify' as const), isRight: fc.boolean() }) },
+  )
+  const history = fc.array(step, { minLength: 2, maxLength: 14, size: 'max' })
+  const property = fc.asyncProperty(history, async (steps) => {
+    phone = freshPhone()
+    const to = () =>
+      Object.values(providers).flatMap(({ sent }) =>
+        sent.filter((sms) => sms.to === phone.replace(/\D/g, '')),
+      )
+    const ended = new Set<string>()
+    let wrong = 0
+    let latest: { readonly id: string; readonly code: string | null; readonly until: number } | undefined
+    const sending = async (path: string) => {
+      const { body, status } = await app.post(path, { phone })
+      // A rejected request replaces no code.
+      if (status === 429) return
+      wrong = 0
+      if (latest) ended.add(latest.id)
+      const code = to().find((sms) => sms.requestId === body.requestId)?.code ?? null
+      latest = { id: body.requestId, code, until: app.clock.now + 300_000 }
+      if (status !== 200) ended.add(body.requestId)
+    }
+    await sending('/otp/send')
+    for (const each of steps) {
+      const before = to()
+      if (latest && app.clock.now >= latest.until) ended.add(latest.id)
+      const endedBefore = new Set(ended)
+      if (each.kind === 'pass') {
+        app.advance(each.seconds)
+        if (latest && app.clock.now >= latest.until) endedBefore.add(latest.id)
+        await settle()
+      } else if (each.kind === 'report' && providers[each.way].sent.length > 0)
+        await report(each.way, each.status)
+      else if (each.kind === 'answers') providers[each.way].answer(() => each.outcome)
+      else if (each.kind === 'resend') await sending('/otp/resend')
+      else if (each.kind === 'verify' && latest) {
+        const otp = each.isRight ? latest.code : otherThan(latest.code ?? '')
+        const { status } = await app.post('/otp/verify', { phone, otp })
+        if (status === 401) wrong++
+        if (status === 200 || wrong === 3) ended.add(latest.id)
+        await settle()
+      }
+      const later = to().filter((sms) => !before.includes(sms))
+      expect(later.filter(({ requestId }) => endedBefore.has(requestId))).toEqual([])
+    }
+    for (const [, own] of Map.groupBy(to(), ({ requestId }) => requestId)) {
+      expect(new Set(own.map(({ code }) => code)).size).toBe(1)
+      expect(new Set(own.map(({ route }) => route)).size).toBe(own.length)
+    }
+    for (const provider of Object.values(providers)) provider.answer(() => ({ kind: 'accepted' }))
+  })
+  await fc.assert(property, { numRuns: 60 })
+}, 60_000)
 
 describe('what the app and operators see', () => {
   const statusOf = async ({ body }: Answer) => {
@@ -460,17 +636,13 @@ describe('after a crash', () => {
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
   })
 
-  test('another server goes on', async () => {
+  test('after a restart, the next server goes on', async () => {
     await start()
     await send()
-    const { sms, whatsapp, voice } = providers
-    const other = await createTestApp(app.database.env, {
-      phoneRoutes: { plain: [sms], whatsapp: [whatsapp], voice: [voice] },
-      ladder: { ways: allWays, waitSeconds: 20 },
-    })
-    app.advance(20)
-    other.clock.now = app.clock.now
-    await Promise.all([settle(other), settle()])
+    await app.app.ladders?.stop()
+    const other = await again()
+    other.advance(20)
+    await settle(other)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
     await other.close()
   })

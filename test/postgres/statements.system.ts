@@ -50,6 +50,7 @@ const testsOfStatements = [
   'test/http/incidents.test.ts',
   'test/http/live.test.ts',
   'test/http/message-status.test.ts',
+  'test/http/ladder.test.ts',
 ]
 
 /** Declarations; run by `otpost move` and `otpost doctor`, whose lines are not counted; the last two are for Citus alone. */

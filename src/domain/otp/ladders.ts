@@ -16,7 +16,7 @@ import type { PhoneWay, Segments } from '../ground/providers.ts'
 import { minuteMs } from '../ground/time.ts'
 import type { GuardedSend } from '../guard/guard.ts'
 import type { Effect } from '../limits/effects.ts'
-import { pass, settling } from '../limits/gates.ts'
+import { pass, type Settle } from '../limits/gates.ts'
 import { type Claim, type Gate, type LimitSettings, type Subject, sendLimits } from '../limits/limits.ts'
 import { Charge } from '../money/charge.ts'
 import type { ReadPolicy } from '../policy/policy.ts'
@@ -58,21 +58,17 @@ export interface WaitingCode extends Pick<GuardedSend, 'ip' | 'device' | 'isTrus
   readonly content: SmsContent
 }
 
-/** A ladder whose next message is to be sent. */
+/** Messages by the next ways, until a provider accepts one. */
 interface Climb {
-  readonly row: Pick<LadderRow, 'requestId' | 'ways' | 'expiresAt'>
+  readonly row: Pick<LadderRow, 'requestId' | 'ways' | 'reportKeys' | 'expiresAt'>
   readonly waiting: WaitingCode
-  /** Of the next message. */
-  readonly context: () => RequestContext
-  /** Within the request that made the code, which counts the limits of all its messages. */
-  readonly isOwnRequest?: boolean
+  /** Of the limits of all these messages. Empty: the request has them. */
+  readonly gates: readonly Gate[]
+  /** Of the request, by the stopwatch. */
   readonly deadline?: number
-  attemptsBegun: number
-  /** As in the row. */
-  reportKeys: string
 }
 
-/** `taken`: another process has sent it. */
+/** `taken`: another process sends it. */
 type Sent = 'accepted' | 'next' | 'taken' | { readonly end: string }
 
 const gone = { end: 'the code has expired or was revoked' } as const
@@ -137,13 +133,9 @@ export class Ladders {
        * @returns whether a provider accepted the code, now by any way
        */
       goOn: async (isAccepted: boolean, deadline: number): Promise<boolean> => {
-        const { attemptsBegun } = context
-        const reportKeys = keysOf('', context)
-        const about = { row, waiting, isOwnRequest: true, deadline, attemptsBegun, reportKeys }
-        const climb = { ...about, context: () => context }
         try {
-          if (!isAccepted) return await this.climb(climb)
-          await this.saveSent(climb, waysIn(row.ways), context)
+          if (!isAccepted) return await this.climb(context, { row, waiting, gates: [], deadline })
+          await this.saveSent(context, row, waysIn(row.ways))
         } catch (error) {
           context.fault = error
         }
@@ -199,94 +191,84 @@ export class Ladders {
     if (!opened) return ladders.end(requestId, 'no secret key of the server opens the code')
     const waiting: WaitingCode = JSON.parse(opened.text)
     const { to, app, brand, operation } = waiting
-    const recipient = { channel: 'SMS', to } as const
-    const context = (): RequestContext => ({
+    const subject = secrets.subjects('SMS', to)
+    const recipient = { channel: 'SMS', to, subject, mailbox: subject } as const
+    const context: RequestContext = {
       ...newRequestContext({ requestId, at: now(), clientIp: '' }),
       ...{ isJob: true, operation, app, brand, channel: 'SMS', recipient: mask(recipient) },
-      ...{ recipientHash: secrets.subjects('SMS', to)[0], attemptsBegun: climb.attemptsBegun },
-    })
-    const { attempts: attemptsBegun, reportKeys } = due
-    const climb: Climb = { row: due, waiting, context, attemptsBegun, reportKeys }
-    await this.climb(climb)
+      ...{ recipientHash: subject[0], attemptsBegun: due.attempts },
+    }
+    const limits = sendLimits(this.ports, recipient, { brandSlug: brand, longestMs: 0 })
+    await this.climb(context, { row: due, waiting, gates: limits.filter(isNoCooldown) })
+    this.ports.tried(context)
   }
 
   /** @returns whether a provider accepted the code */
-  private async climb(climb: Climb): Promise<boolean> {
-    const { row, isOwnRequest } = climb
-    let end = 'no further way could send the code'
-    for (const [place, way] of waysIn(row.ways).entries()) {
-      const ways = waysIn(row.ways).slice(place + 1)
-      const context = climb.context()
-      const sent = await this.send(climb, context, way, ways)
-      if (sent === 'taken') return false
-      if (!isOwnRequest) this.ports.tried(context)
-      climb.attemptsBegun = context.attemptsBegun
-      climb.reportKeys = keysOf(climb.reportKeys, context)
-      if (sent === 'accepted') {
-        await this.saveSent(climb, ways, context)
-        return true
+  private async climb(context: RequestContext, climb: Climb): Promise<boolean> {
+    const { ladderStore } = this.ports
+    const { row, waiting } = climb
+    const settles: Settle[] = []
+    const ways = waysIn(row.ways)
+    let sent: Sent = 'next'
+    try {
+      for (let place = 0; place < ways.length && sent === 'next'; place++) {
+        const rest = ways.slice(place + 1)
+        sent = await this.send(context, climb, ways.slice(place), settles)
+        if (sent === 'accepted') await this.saveSent(context, row, rest, waiting)
       }
-      if (sent !== 'next') {
-        end = sent.end
-        break
-      }
+    } finally {
+      for (const settle of settles)
+        await settle(sent === 'accepted' ? [] : [null]).catch((error: unknown) => {
+          context.fault = error
+        })
     }
-    if (!isOwnRequest) await this.ports.ladderStore.end(row.requestId, end)
-    return false
+    if (sent === 'next') await ladderStore.end(row.requestId, 'no way is left that could send the code')
+    else if (typeof sent === 'object') await ladderStore.end(row.requestId, sent.end)
+    return sent === 'accepted'
   }
 
+  /** @param settles receives what must follow the messages */
   private async send(
-    { row, waiting, isOwnRequest, deadline }: Climb,
     context: RequestContext,
-    way: PhoneWay,
-    ways: readonly PhoneWay[],
+    { row, waiting, gates, deadline }: Climb,
+    [way, ...further]: readonly PhoneWay[],
+    settles: Settle[],
   ): Promise<Sent> {
     const { ports, leaseMs } = this
     const { to, app, content } = waiting
     const { requestId } = row
     const brand = await ports.brands.bySlug(waiting.brand)
-    if (brand?.status !== 'active') return notAllowed
     const policy = await ports.policy()
     const subject = ports.secrets.subjects('SMS', to)
-    const recipient = { channel: 'SMS', to, subject, mailbox: subject } as const
-    const found = judged(() =>
-      smsWay(ports, context, recipient, { field: 'phone', brand, policy, isTemplate: true, way }),
-    )
-    if (found instanceof Failure) return notAllowed
+    const about = brand && { field: 'phone', brand, policy, isTemplate: true, way: way ?? 'sms' }
+    const found = about && judged(() => smsWay(ports, context, { channel: 'SMS', to }, about))
+    if (brand?.status !== 'active' || !found || found instanceof Failure) return notAllowed
     const message = smsOf(ports, brand, content, found, {
       ...{ requestId, to, recipientHash: subject[0], position: null },
       validitySeconds: Math.max(1, Math.floor((row.expiresAt - ports.now()) / 1000)),
       expectsFeedback: ports.conversionFeedback !== undefined,
     })
+    const isClaimed = gates.length === 0 || settles.length > 0
     const phone = { to, country: found.country, isAllowedCountry: found.isAllowed }
     const counted = { ...waiting, subject, recipient: subject[0], phone }
-    const ofGuard = isOwnRequest ? undefined : await guarded(ports, context, counted, policy.prefixes)
+    const ofGuard = isClaimed ? undefined : await guarded(ports, context, counted, policy.prefixes)
     // The code is counted already.
     void ofGuard?.settle?.({ sent: 0, failed: [] }, [])
     const charge = new Charge(policy, { app, brand: brand.slug, of: 'codes' }, context, ports, [message])
-    const lease = { brandSlug: brand.slug, longestMs: 0 }
-    const limits = isOwnRequest ? [] : sendLimits(ports, recipient, lease).filter(isNoCooldown)
-    const next = { ways: ways.join(), attempts: context.attemptsBegun + attemptsOfLostMessage }
+    const next = { ways: further.join(), attempts: context.attemptsBegun + attemptsOfLostMessage }
     const advance: Effect = { kind: 'ladder-way', requestId, ...next, dueAt: ports.now() + leaseMs }
+    const only = { claims: [onlyMessage(subject, requestId, way ?? 'sms')], effects: [advance] }
     const code = { subject, brandSlug: brand.slug, id: requestId }
     const limitsBefore = context.limits.length
     let lost: Sent | undefined
     try {
-      const only = { claims: [onlyMessage(subject, requestId, way)], effects: [advance] }
-      const gates = [only, ...limits, ofGuard && { refusal: ofGuard.refusal }, charge]
-      const { settle } = await pass(ports, context, gates, async (claims, effects) => {
+      const own = isClaimed ? [] : [...gates, { refusal: ofGuard?.refusal }]
+      const { settle } = await pass(ports, context, [only, ...own, charge], async (claims, effects) => {
         const decision = await ports.store.sendAgain(code, claims, ports.now(), effects)
         if (!decision.allowed && decision.refusedBy === 0) lost = decision.isGone ? gone : 'taken'
         return decision
       })
-      const isFollowed = ways.length > 0
-      const options = { charging: charge, isFollowed, ...(deadline !== undefined && { deadline }) }
-      const outcome = await settling(context, settle, async (failed) => {
-        const delivered = await deliverSms(ports, context, message, options)
-        if (delivered.kind !== 'accepted') failed.push(null)
-        return delivered
-      })
-      return outcome.kind === 'accepted' ? 'accepted' : 'next'
+      settles.push(settle)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (lost) return lost
@@ -295,28 +277,36 @@ export class Ladders {
       return 'next'
     } finally {
       // Those of the request itself stay.
-      if (isOwnRequest) context.limits.length = limitsBefore
+      context.limits.length = limitsBefore
     }
+    const options = { charging: charge, isFollowed: further.length > 0, ...(deadline && { deadline }) }
+    const { kind } = await deliverSms(ports, context, message, options)
+    return kind === 'accepted' ? 'accepted' : 'next'
   }
 
+  /** @param waiting unless the request does the rest */
   private async saveSent(
-    { row: { requestId }, waiting, reportKeys, attemptsBegun, isOwnRequest }: Climb,
-    ways: readonly PhoneWay[],
     context: RequestContext,
+    { requestId, reportKeys: known }: Climb['row'],
+    ways: readonly PhoneWay[],
+    waiting?: WaitingCode,
   ): Promise<void> {
-    const { ladderStore: ladders, ladder, now, store, secrets, conversionFeedback } = this.ports
-    const last = context.attempts.findLast(mayBeSent)
-    if (last && !isOwnRequest) {
+    const { ladderStore, ladder, now, store, secrets, conversionFeedback } = this.ports
+    const sent = context.attempts.filter(mayBeSent)
+    const last = sent.at(-1)
+    if (last && waiting) {
       const { provider, providerMessageId } = last
       const code = { subject: secrets.subjects('SMS', waiting.to), brandSlug: waiting.brand, id: requestId }
       const messageId = conversionFeedback?.accepts(provider) ? providerMessageId : null
       await store.setProvider(code, provider, messageId, now())
     }
-    if (ways.length === 0) return ladders.end(requestId, 'its last way was used')
+    if (ways.length === 0) return ladderStore.end(requestId, 'its last way was used')
     const sentAt = now()
-    await ladders.sent({
+    const keys = sent.flatMap(({ reportKey }) => reportKey ?? [])
+    await ladderStore.sent({
       ...{ requestId, ways: ways.join(), sentAt, dueAt: dueAfter(ladder, sentAt) },
-      ...{ attempts: attemptsBegun, reportKey: last?.reportKey ?? null, reportKeys },
+      ...{ attempts: context.attemptsBegun, reportKey: last?.reportKey ?? null },
+      reportKeys: [known, ...keys].join(' ').trim(),
     })
   }
 }
@@ -329,11 +319,6 @@ function onlyMessage(subject: Subject, requestId: string, way: PhoneWay): Claim 
 
 function isNoCooldown({ claims = [] }: Gate): boolean {
   return !claims.some(({ limit }) => limit === 'cooldown')
-}
-
-function keysOf(known: string, { attempts }: RequestContext): string {
-  const keys = attempts.filter(mayBeSent).flatMap(({ reportKey }) => reportKey ?? [])
-  return [...new Set([...known.split(' ').filter(Boolean), ...keys])].join(' ')
 }
 
 function ownerOf(requestId: string): string {
