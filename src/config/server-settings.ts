@@ -227,15 +227,14 @@ export const messageSettings = declare('Messages', {
   LADDER: {
     unset: 'unset: `sms` alone',
     format: '`sms`, `whatsapp`, `telegram` and `voice`, separated by commas',
-    meaning:
-      'The ways of a code to a phone, in order. A code that does not arrive is sent again by the next way. `voice` cannot be first.',
+    meaning: 'The ways of a code to a phone, in order. `voice` cannot be first.',
   },
   LADDER_WAIT_SECONDS: {
     default: 20,
     min: 0,
     max: 600,
     meaning:
-      'How long a code waits for a delivery report before the next way of `LADDER` sends it, at most `OTP_TTL_SECONDS`. `0`: the next way follows only a failure.',
+      'How long a code waits for a delivery report before the next way of `LADDER`, at most `OTP_TTL_SECONDS`. `0`: it does not wait.',
   },
   CONFIG_FILE: {
     unset: 'unset: the database alone has the configuration',

@@ -202,7 +202,8 @@ function abandonSend(
   if (code?.id === id) {
     state.setCode(subject, brandSlug, provider === null ? undefined : { ...code, hash: '', provider })
   }
-  if (hasLadders) state.write({ kind: 'ladder-end', requestId: id, ended: 'no way is left that could send the code' })
+  if (hasLadders)
+    state.write({ kind: 'ladder-end', requestId: id, ended: 'no way is left that could send the code' })
   giveBack(state, grants, now, effects)
 }
 
