@@ -17,14 +17,16 @@ const edits: readonly (readonly [RegExp, string])[] = [
     /stringData:\n(?: {2}.*\n)+---\n/,
     'stringData:\n  {{- toYaml .Values.secrets | nindent 2 }}\n---\n{{- end }}\n',
   ],
-  [/(?<=kind: ConfigMap\n(?:.*\n)*?data:\n)(?: {2}.*\n)+/, '  {{- toYaml .Values.settings | nindent 2 }}\n'],
+  [/(?<=name: otpost\ndata:\n)(?: {2}.*\n)+/, '  {{- toYaml .Values.settings | nindent 2 }}\n'],
+  [/(?<=otpost\.yaml: \|\n)(?: {4}.*\n)+/, '    {{- toYaml .Values.configuration | nindent 4 }}\n'],
+  [/# The server applies this file.*\n/, ''],
   [/(?<=secretRef:\n\s+name: )otpost/, '{{ .Values.existingSecret | default "otpost" }}'],
   [/(?<=image: ).*/, '{{ .Values.image }}'],
   [/(?<=storage: ).*/, '{{ .Values.storage }}'],
   // Changed values restart the server.
   [
     /( +)annotations:\n/,
-    '$&$1  checksum/values: {{ list .Values.settings .Values.secrets | toJson | sha256sum }}\n',
+    '$&$1  checksum/values: {{ list .Values.settings .Values.secrets .Values.configuration | toJson | sha256sum }}\n',
   ],
 ]
 

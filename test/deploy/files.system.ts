@@ -7,6 +7,7 @@ import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
 import packageJson from '../../package.json'
 import { exit } from '../../src/commands/common.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { readConfigurationFile } from '../../src/config/configuration-file.ts'
 import { temporaryFolder } from '../support/app.ts'
 import {
   type Composed,
@@ -130,6 +131,7 @@ describe('the manifests of Kubernetes', () => {
       'Namespace',
       'Secret',
       'ConfigMap',
+      'ConfigMap',
       'Service',
       'StatefulSet',
     ])
@@ -181,8 +183,14 @@ describe('the manifests of Kubernetes', () => {
     for (const { volumeMounts } of [...spec.containers, ...(spec.initContainers ?? [])]) {
       for (const { name } of volumeMounts) expect(volumes).toContain(name)
     }
-    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/data', '/tmp'])
+    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual([
+      '/data',
+      '/etc/otpost/configuration',
+      '/tmp',
+    ])
     const sources = [...base, ...extra].map(({ kind, metadata: { name } }) => `${kind} ${name}`)
+    for (const { configMap } of spec.volumes)
+      if (configMap) expect(sources).toContain(`ConfigMap ${configMap.name}`)
     for (const { envFrom } of [...spec.containers, ...(spec.initContainers ?? [])]) {
       for (const source of envFrom) {
         const [[reference = '', { name }] = expect.unreachable()] = Object.entries<{ name: string }>(
@@ -205,6 +213,15 @@ describe('the manifests of Kubernetes', () => {
     // The ingress alone: a client in a trusted network can choose the IP address that limits count.
     expect(trustedProxies.map(([, bits]) => bits >= 24)).toEqual([true])
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(shutdownDelaySeconds + longestStopSeconds)
+  })
+
+  test('mount a configuration file that the server accepts at the path of CONFIG_FILE', () => {
+    const { data = {} } =
+      base.find(({ metadata }) => metadata.name === 'otpost-configuration') ?? expect.unreachable()
+    const mount = container.volumeMounts.find(({ name }) => name === 'configuration')
+    const [[name, text] = expect.unreachable()] = Object.entries(data)
+    expect(named(base, 'ConfigMap').data?.CONFIG_FILE).toBe(`${mount?.mountPath}/${name}`)
+    expect([...readConfigurationFile(name, text).sections].map(([{ name }]) => name)).toEqual(['brands'])
   })
 
   test('consist of existing files', () => {

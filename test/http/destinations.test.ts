@@ -139,6 +139,17 @@ describe('where SMS may go', () => {
 })
 
 describe('how SMS go', () => {
+  test('the providers of a rule are tried in its order', async () => {
+    await start()
+    await operate.rule('LV', 'allow', { providers: ['two', 'one'] })
+    two.answer(() => temporary)
+    const { deliveries } = await app.eventsOf(await send(latvia))
+    expect(deliveries.map(({ provider, outcome }) => `${provider} ${outcome}`)).toEqual([
+      'two retryable',
+      'one accepted',
+    ])
+  })
+
   test('through the providers and with the sender of the rule, of /notify for each recipient', async () => {
     await start()
     await operate.rule('LV', 'allow', { providers: ['two'], sender: 'ACME' })

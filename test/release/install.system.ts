@@ -362,12 +362,14 @@ describe.skipIf(helm === null)(`the Helm chart${helm === null ? ` (${whyNoTool})
       'image=a.example/otpost:1',
       'storage=2Gi',
       'settings.GUARD=record',
+      'configuration.brands[0].slug=globex',
       'existingSecret=mine',
     ]
     const manifests = await rendered(...options.flatMap((option) => ['--set', option]))
-    expect(manifests.map(({ kind }) => kind)).toEqual(['ConfigMap', 'Service', 'StatefulSet'])
+    expect(manifests.map(({ kind }) => kind)).toEqual(['ConfigMap', 'ConfigMap', 'Service', 'StatefulSet'])
     expect(manifests[0]?.data).toMatchObject({ GUARD: 'record', SMS_PLAIN: 'twilio' })
-    const text = JSON.stringify(manifests[2])
+    expect(manifests[1]?.data?.['otpost.yaml']).toContain('slug: globex')
+    const text = JSON.stringify(manifests[3])
     for (const part of ['"image":"a.example/otpost:1"', '"storage":"2Gi"', '"secretRef":{"name":"mine"}'])
       expect(text).toContain(part)
   })
