@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { accepted, policyOf, testProvider } from '../support/policy.ts'
+import { accepted, policyOf, temporary, testProvider } from '../support/policy.ts'
 import { expectError, expectSuccess, logged } from '../support/rows.ts'
 
 // Design D40 on the request path. Which rule matches is in test/domain/destination-rules.test.ts.
