@@ -721,3 +721,22 @@ test('a server that is killed during a delivery leaves an unfinished request tra
   expect(text).toContain('It passed the checks and has no answer')
   expect(text).toContain('SMS codes per minute for this phone: 1 of 3')
 })
+
+test('whatif prints JSON with these keys, and rejects other settings', async () => {
+  const env = await environment()
+  const none = { amount: 0, currency: 'units' }
+  const zero = { requests: 0, denied: 0, deniedVerified: 0, saved: none, byCountry: [], byApp: [] }
+  expect(JSON.parse(await ok(env, 'whatif', '--guard', 'deny', '--countries', 'gb', '--json'))).toEqual(zero)
+  expect(await ok(env, 'whatif', '--since', '1h')).toStartWith('The event log has no codes from ')
+  expect(await failed(2, env, 'whatif', '--guard', 'maybe')).toContain(
+    'Allowed choices are off, record, deny.',
+  )
+  expect(await failed(2, env, 'whatif', '--countries', 'GB,XX')).toContain(
+    '--countries must be country codes',
+  )
+  expect(await failed(2, env, 'whatif', '--phone-hour', '0')).toContain('from 1 to 999999')
+  expect(await failed(2, env, 'whatif', '--since', 'monday')).toContain('--since must be a duration')
+  const file = join(folder.path, 'prices.csv')
+  await Bun.write(file, 'prefix,currency,price\n371,INR,free\n')
+  expect(await failed(1, env, 'whatif', '--prices', file)).toContain('Line 2: `price` must be a number')
+})

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { exampleOf } from '../../src/adapters/phone/example.ts'
 import { readDestinationConfig } from '../../src/config/destinations.ts'
 import { PriceList } from '../../src/domain/money/prices.ts'
+import { modeAt } from '../../src/domain/operator/guard.ts'
 import { type WhatIfSettings, whatIf, whatIfRow } from '../../src/domain/operator/whatif.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
@@ -95,6 +96,24 @@ describe('codes per phone and hour', () => {
   })
 })
 
+test('what was sent before the time counts, as for a server that runs on', async () => {
+  const { app, send, whatIf } = await start()
+  for (let sent = 0; sent < 2; sent++) await send(numbers.GB(0))
+  const since = app.clock.now + 1
+  for (let sent = 0; sent < 2; sent++) await send(numbers.GB(0))
+  expect((await whatIf({ phoneHour: 3 }, since)).total).toMatchObject({ requests: 2, denied: 1 })
+})
+
+test('the page reads so many codes, and says until when', async () => {
+  const { app, send, whatIf: all } = await start()
+  for (let at = 0; at < 101; at++) await send(numbers.GB(at))
+  expect((await all()).total.requests).toBe(101)
+  const server = { guard: 'record', smsCountries: [], phonePerHour: 10, currency: 'units' } as const
+  const found = await whatIf(app.app.context, server, {}, { since: app.clock.now - 86_400_000, most: 100 })
+  expect(found.total.requests).toBe(100)
+  expect(found.unknown.join()).toContain('The log is longer: only the codes until 2026-01-01 12:50:00 UTC')
+})
+
 describe('a price file', () => {
   test('has the cost and the currency, per segment, and the price of a provider first', async () => {
     const { send, whatIf } = await start()
@@ -135,6 +154,17 @@ describe('budgets of now', () => {
 })
 
 describe('the guard', () => {
+  test('has the mode that was in force at each time', () => {
+    const changes = [
+      { at: 10, target: 'off', details: { mode: 'record → off' } },
+      { at: 20, target: 'deny', details: { mode: 'off → deny until 1970-01-01 00:00:01 UTC' } },
+      { at: 2000, target: 'record', details: { mode: 'off → record' } },
+    ]
+    const modes = [0, 10, 20, 999, 1000, 2000].map((at) => modeAt(changes, 'deny', at))
+    expect(modes).toEqual(['record', 'off', 'deny', 'deny', 'off', 'record'])
+    expect(modeAt([], 'deny', 0)).toBe('deny')
+  })
+
   /** Users at home, and an attack on numbers of one prefix and on many of another country. */
   async function attack({ send }: Awaited<ReturnType<typeof start>>): Promise<number> {
     let denied = 0

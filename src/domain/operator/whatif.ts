@@ -48,7 +48,7 @@ interface NamedSum extends ReplaySum {
   readonly name: string | null
 }
 
-const pageLength = 500
+const pageLength = 100
 const mostModeChanges = 1000
 
 /**
