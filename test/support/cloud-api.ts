@@ -57,7 +57,7 @@ export function startCloudApi(
 ) {
   const problems: string[] = []
   const messages: CloudMessage[] = []
-  const double = startProviderDouble(() => {
+  const usual = (): Response => {
     const call = double.received.at(-1)
     try {
       const message = readMessage(call)
@@ -74,8 +74,9 @@ export function startCloudApi(
       problems.push(String(error))
       return cloudError(100)
     }
-  })
-  return { ...double, problems, messages }
+  }
+  const double = startProviderDouble(usual)
+  return { ...double, usual, problems, messages }
 }
 
 function readMessage(call: ProviderCall | undefined): CloudMessage {

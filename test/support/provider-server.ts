@@ -48,6 +48,7 @@ export type Reply = () => Response | Promise<Response>
 export function startProviderDouble(usual: Reply) {
   const received: ProviderCall[] = []
   let reply = usual
+  const awaited: { calls: number; resolve: () => void }[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -56,13 +57,20 @@ export function startProviderDouble(usual: Reply) {
       const { method, headers } = request
       const { pathname, search } = new URL(request.url)
       received.push({ method, path: pathname + search, headers, body: await request.text() })
-      return reply()
+      const response = reply()
+      for (const { calls, resolve } of awaited) if (received.length >= calls) resolve()
+      return response
     },
   })
   return {
     url: `http://127.0.0.1:${server.port}`,
     host: `127.0.0.1:${server.port}`,
     received,
+    /** Resolves when so many calls were received. */
+    calls(calls: number): Promise<void> {
+      if (received.length >= calls) return Promise.resolve()
+      return new Promise((resolve) => awaited.push({ calls, resolve }))
+    },
     /** How the next calls are answered. */
     answer(next: Reply): void {
       reply = next

@@ -215,7 +215,7 @@ function saveSmsAttempt(
     route,
     provider: provider.name,
     template: template?.key ?? null,
-    lang: (route !== 'plain' && template ? template.lang : lang) ?? null,
+    lang: (route === 'template' && template ? template.lang : lang) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
     recipientHash,
@@ -243,7 +243,7 @@ function smsFor(provider: string, message: SmsMessage, route: PhoneRoute, callba
     expectsFeedback: message.expectsFeedback,
     route,
     text: registered?.text ?? text,
-    lang: registered && template ? template.lang : message.lang,
+    lang: route === 'template' && template ? template.lang : message.lang,
     template: registered?.template ?? null,
     // A registered template has its registered sender.
     senderId: registered?.senderId ?? senderId,
