@@ -16,7 +16,7 @@ import {
   type SmsRoute,
 } from '../domain/ground/providers.ts'
 import type { Ladder } from '../domain/otp/ladder.ts'
-import { readSmsCountries } from './destinations.ts'
+import { readCountries } from './destinations.ts'
 import { readCatalog, settingsOfFile } from './providers.ts'
 import {
   alertSettings,
@@ -52,6 +52,8 @@ export function readConfig(env: Env) {
   const store = readStoreSettings(settings)
   const tls = readTls(settings, store.database.kind === 'sqlite' ? store.database.file : undefined)
   const phoneRoutes = readPhoneRoutes(settings, plain, template)
+  const smsCountries = readCountries(settings)
+  const voiceCountries = readCountries(settings, smsSpendSettings.VOICE_COUNTRIES)
   const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
   const config = {
     host,
@@ -89,7 +91,9 @@ export function readConfig(env: Env) {
     },
     otpTtlSeconds: settings.integer(codeSettings.OTP_TTL_SECONDS),
     /** ISO 3166-1 alpha-2. Empty: SMS_COUNTRIES is not set (design D40). */
-    smsCountries: readSmsCountries(settings),
+    smsCountries,
+    /** VOICE_COUNTRIES, else SMS_COUNTRIES. Empty: all. */
+    voiceCountries: voiceCountries.length > 0 ? voiceCountries : smsCountries,
     /** Design D41. */
     guard: settings.oneOf(smsSpendSettings.GUARD),
     providerTimeoutMs: settings.integer(messageSettings.PROVIDER_TIMEOUT_MS),

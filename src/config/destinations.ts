@@ -1,5 +1,6 @@
 import { isRegion } from '../adapters/phone/e164.ts'
 import { codeSettings, messageSettings, smsSpendSettings } from './server-settings.ts'
+import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
 import { Settings } from './settings.ts'
 
@@ -18,15 +19,17 @@ export function readDestinationConfig(env: Env) {
       plain: settings.list(messageSettings.SMS_PLAIN),
       template: smsMode === 'plain' ? [] : settings.list(messageSettings.SMS_TEMPLATE),
     },
-    smsCountries: readSmsCountries(settings),
+    smsCountries: readCountries(settings),
     guard: settings.oneOf(smsSpendSettings.GUARD),
     phonePerHour: settings.integer(codeSettings.PHONE_LIMIT_PER_HOUR),
   })
 }
 
-/** SMS_COUNTRIES (design D40). Empty: unset. */
-export function readSmsCountries(settings: Settings): readonly string[] {
-  const setting = smsSpendSettings.SMS_COUNTRIES
+/** SMS_COUNTRIES (design D40), or VOICE_COUNTRIES. Empty: unset. */
+export function readCountries(
+  settings: Settings,
+  setting: TextSetting = smsSpendSettings.SMS_COUNTRIES,
+): readonly string[] {
   if (settings.optional(setting) === undefined) return []
   const countries = [...new Set(settings.list(setting).map((code) => code.toUpperCase()))]
   if (!countries.every(isRegion)) {

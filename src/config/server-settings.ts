@@ -198,6 +198,11 @@ export const smsSpendSettings = declare('SMS spend', {
     meaning:
       'The countries that SMS may go to, such as `IN,GB`. Rules of `otpost destination set` take precedence.',
   },
+  VOICE_COUNTRIES: {
+    unset: 'unset: the countries of `SMS_COUNTRIES`',
+    format: 'country codes of two letters, separated by commas',
+    meaning: 'The countries that otpost calls to speak a code, among those that SMS may go to.',
+  },
   GUARD: {
     default: 'record',
     choices: ['off', 'record', 'deny'],

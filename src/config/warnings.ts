@@ -13,7 +13,7 @@ interface SettingWarning {
 }
 
 export function settingWarnings(config: Config, nodeEnv: string | undefined): readonly SettingWarning[] {
-  const { publicUrl, trustedProxies, limits } = config
+  const { publicUrl, trustedProxies, limits, phoneRoutes, voiceCountries } = config
   const warnings: SettingWarning[] = []
   const warn = (setting: string, problem: string, remedy: string) =>
     warnings.push({ setting, problem, remedy })
@@ -41,6 +41,13 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
         ? 'FAILURE_BUDGET_PER_DAY is 0. The wrong codes of a recipient have no daily limit.'
         : `FAILURE_BUDGET_PER_DAY is ${budget}. NIST SP 800-63B-4 allows at most 100 wrong codes for a recipient.`,
       'Set FAILURE_BUDGET_PER_DAY to a number from 1 to 100.',
+    )
+  }
+  if (phoneRoutes.voice && voiceCountries.length === 0) {
+    warn(
+      'VOICE_COUNTRIES',
+      'VOICE_COUNTRIES and SMS_COUNTRIES are not set, so otpost calls numbers of every country. Fraudsters earn from calls to expensive numbers.',
+      'Set VOICE_COUNTRIES to the countries of your users, such as IN,GB.',
     )
   }
   if (publicUrl?.startsWith('https:') && trustedProxies.length === 0) {

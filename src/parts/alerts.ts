@@ -9,6 +9,7 @@ import { ConditionAlerts } from '../domain/health/condition-alerts.ts'
 import { pumpingVerdicts } from '../domain/health/pumping-problems.ts'
 import { hoursBefore, silenceVerdicts } from '../domain/health/silence.ts'
 import { EventDelivery, eventTimeoutMs } from '../domain/integration/event-delivery.ts'
+import { withCallCap } from '../domain/money/budgets.ts'
 import { webhookSwitch } from '../domain/operator/webhooks.ts'
 import type { Shared } from './shared.ts'
 
@@ -46,7 +47,10 @@ export function createAlerts(
     log,
   })
   return new Alerts({
-    budgets: async () => (await policy()).budgets,
+    budgets: async () => {
+      const { budgets: stored } = await policy()
+      return shared.phoneRoutes.voice ? withCallCap(stored) : stored
+    },
     spent: budgets.spent,
     alerts,
     requests,

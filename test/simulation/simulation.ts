@@ -431,6 +431,7 @@ class Simulation {
       ladder: { ways: ['sms'], waitSeconds: 20 },
       providerTimeoutMs,
       smsMode,
+      voiceCountries: [],
       conversionFeedback: { accepts: (name) => name === 'plain 0' },
       phoneRoutes: {
         plain: Array.from({ length: plainProviders }, (_, index) => provider(`plain ${index}`)),

@@ -13,6 +13,7 @@ import {
 import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
 import {
+  countryWords,
   type DestinationOf,
   type DestinationRule,
   type DestinationRules,
@@ -27,6 +28,8 @@ export interface WayPorts {
   readonly destinationOf: DestinationOf
   readonly smsMode: SmsMode
   readonly phoneRoutes: PhoneRoutes
+  /** VOICE_COUNTRIES, else SMS_COUNTRIES. ISO 3166-1; empty: all. */
+  readonly voiceCountries: readonly string[]
   readonly now: Clock
 }
 
@@ -85,6 +88,12 @@ export function smsWay(
     const message = destinationProblem(field, destination, decision)
     throw new Failure('validation_error', message, { reason: 'destination' })
   }
+  if (way === 'voice' && !mayCall(ports, country)) {
+    noteFlag(context, 'destination')
+    const number = country === null ? 'a number of no country' : `a number of ${countryWords(country)}`
+    const message = `\`${field}\` is ${number}, which this server does not call.`
+    throw new Failure('validation_error', message, { reason: 'destination' })
+  }
   const { route = null, providers = [] } = rule ?? {}
   // Only India has registered texts, so that other countries get the plain route.
   const routes =
@@ -107,6 +116,14 @@ export function smsWay(
     providers: inUse,
     paused,
   }
+}
+
+/** Whether codes are spoken to numbers of the country (design D54). */
+export function mayCall(
+  { voiceCountries }: Pick<WayPorts, 'voiceCountries'>,
+  country: string | null,
+): boolean {
+  return voiceCountries.length === 0 || (country !== null && voiceCountries.includes(country))
 }
 
 /** Those of a server, in the order of `phoneWays`. */
@@ -146,6 +163,16 @@ export interface RouteStep extends RoutedProvider {
   readonly segments: Segments
 }
 
+/** WhatsApp has the registered-template route too. */
+export function wayOf({ route, provider }: Named): PhoneWay {
+  return otherWays.find((way) => way === route || way === provider.name) ?? 'sms'
+}
+
+interface Named {
+  readonly route: PhoneRoute
+  readonly provider: { readonly name: string }
+}
+
 /** Of a message or call that has no segments. */
 const oneUnit: Segments = { count: 1, encoding: 'GSM-7' }
 
@@ -157,8 +184,7 @@ export function smsSteps(
   let last: RouteStep | undefined
   return providers.map(({ route, provider }) => {
     const textOfRoute = route === 'template' && template ? template.text : text
-    // WhatsApp has the registered-template route too.
-    const isSms = !otherWays.some((way) => way === route || way === provider.name)
+    const isSms = wayOf({ route, provider }) === 'sms'
     const sameText = last?.route === route && last.segments !== oneUnit ? last.segments : undefined
     const segments = isSms ? (sameText ?? segmentsOf(textOfRoute)) : oneUnit
     last = { route, provider, segments }

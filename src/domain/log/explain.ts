@@ -10,7 +10,7 @@ import type { GuardReason } from '../guard/guard.ts'
 import type { SurgeFlag } from '../guard/notify-watch.ts'
 import { unknownCountry } from '../guard/thresholds.ts'
 import { formatMicros } from '../money/amounts.ts'
-import { budgetName } from '../money/budgets.ts'
+import { budgetName, callCap } from '../money/budgets.ts'
 import { attemptsPerJob, type ListedJob } from '../notify/queue.ts'
 import type { BudgetName, LimitName } from '../request/limit-names.ts'
 import {
@@ -534,11 +534,13 @@ function adviceOn(
 
 function adviceOnBudget(budget: BudgetName | undefined): Advice | undefined {
   if (!budget) return undefined
-  const { scope, of, country } = budget
+  const { scope, of, country, currency } = budget
   const messages = of === 'all' ? {} : { of }
   const lift = see('budget lift', { scope, duration: '12h', ...messages })
   const set = (ofScope: string) =>
     see('budget set', { scope: ofScope, period: 'PERIOD', amount: 'AMOUNT', ...messages })
+  if (currency === callCap.currency)
+    return advice`To make more calls in a day, set a budget with ${set(scope)}.`
   return country === undefined || country === unknownCountry
     ? advice`To send more before the budget resets, lift it with ${lift}, or set a larger amount with ${set(scope)}.`
     : advice`To send more to ${countryName(country)} before the budget resets, set a budget for the country with ${set(`country:${country}`)}. To lift the budget for all countries, use ${lift}.`

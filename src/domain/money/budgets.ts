@@ -8,7 +8,7 @@ import { formatMicros, type Micros } from './amounts.ts'
 
 /** A limit of money for a calendar period in UTC (design D42). Each scope has at most one for each `of`. */
 export interface Budget {
-  /** `server`, `brand:SLUG`, `app:APPID`, `country:CC` or `country:*`. */
+  /** `server`, `brand:SLUG`, `app:APPID`, `country:CC`, `country:*` or `way:WAY`. */
   readonly scope: string
   readonly of: BudgetOf
   /** Of one counter of `country:*`. Stored budgets have none. */
@@ -29,6 +29,25 @@ export interface Budget {
 
 /** Each country without a budget of its own has this much. */
 export const anyCountry = 'country:*'
+
+/** Counts the calls of a server that has no `way:voice` budget (design D54). It is not stored. */
+export const callCap: Budget = {
+  scope: 'way:voice',
+  of: 'all',
+  period: 'day',
+  amountMicros: 100e6,
+  currency: 'calls',
+  alertAt: [80, 100],
+  stops: true,
+  liftedUntil: null,
+  countsFrom: 0,
+}
+
+/** Those of a server that makes calls. */
+export function withCallCap(budgets: readonly Budget[]): readonly Budget[] {
+  const isCapped = budgets.some((each) => each.scope === callCap.scope && includes(each, 'codes'))
+  return isCapped ? budgets : [...budgets, callCap]
+}
 
 /** The budget with the counter of a country. @param country null: of a number of no known country */
 export function inCountry(budget: Budget, country: string | null): Budget {

@@ -1,6 +1,7 @@
 import type { Charging } from '../delivery/delivery.ts'
 import type { NumberKind } from '../delivery/destination.ts'
-import type { Mail } from '../ground/providers.ts'
+import { wayOf } from '../delivery/way.ts'
+import type { Mail, PhoneRoute } from '../ground/providers.ts'
 import type { Clock } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import { grantsOf } from '../limits/gates.ts'
@@ -14,11 +15,12 @@ import {
 } from '../limits/limits.ts'
 import type { BudgetOf } from '../request/limit-names.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import { anyCountry, type Budget, budgetClaim, inCountry, includes } from './budgets.ts'
+import { anyCountry, type Budget, budgetClaim, callCap, inCountry, includes, withCallCap } from './budgets.ts'
 import type { PriceList } from './prices.ts'
 
 /** A way to send a message. */
 interface PricedStep {
+  readonly route: PhoneRoute
   readonly provider: { readonly name: string }
   readonly segments: { readonly count: number }
 }
@@ -50,12 +52,14 @@ export interface Tariff {
 /** What was claimed of a budget with one claim, and what was spent of that. */
 interface Line {
   readonly budget: Budget
-  readonly prices: PriceList
+  readonly prices: Pick<PriceList, 'perSegment'>
   claimedMicros: number
   spentMicros: number
 }
 
 const none: readonly Line[] = []
+
+const onePerCall: Line['prices'] = { perSegment: () => 1e6 }
 
 /**
  * What the messages of a request cost each budget (design D42): claimed before the delivery at the dearest price, and given
@@ -73,7 +77,12 @@ export class Charge implements Gate, Charging {
   private readonly further: { readonly lines: readonly Line[]; readonly grants: readonly Grant[] }[] = []
   /** The latest price, which the budgets of a message share. */
   private latest:
-    | { readonly prices: PriceList; readonly to: string; readonly provider: string; readonly micros: number }
+    | {
+        readonly prices: Line['prices']
+        readonly to: string
+        readonly provider: string
+        readonly micros: number
+      }
     | undefined
 
   constructor(
@@ -87,7 +96,9 @@ export class Charge implements Gate, Charging {
     private readonly ports: ChargePorts,
     messages: readonly (PricedMessage | Mail)[],
   ) {
-    if (tariff.budgets.length > 0) for (const each of messages) if ('steps' in each) this.add(each)
+    const hasBudgets = tariff.budgets.length > 0
+    for (const each of messages)
+      if ('steps' in each && (hasBudgets || each.steps.some(({ route }) => route === 'voice'))) this.add(each)
     this.claims = this.claimsOf(this.lines)
   }
 
@@ -95,7 +106,7 @@ export class Charge implements Gate, Charging {
     const lines = this.linesOf.get(message)
     if (!lines || lines.length === 0) return true
     const next = lines.map(({ budget, prices }) => ({ budget, prices, claimedMicros: 0, spentMicros: 0 }))
-    for (const line of next) line.claimedMicros = this.costOf(line, message, step)
+    for (const line of next) line.claimedMicros = this.costFor(line, message, step)
     const grants = await this.admit(next)
     if (!grants) return false
     this.further.push({ lines: next, grants })
@@ -104,7 +115,7 @@ export class Charge implements Gate, Charging {
   }
 
   spend(message: PricedMessage, step: PricedStep) {
-    for (const line of this.linesOf.get(message) ?? []) line.spentMicros += this.costOf(line, message, step)
+    for (const line of this.linesOf.get(message) ?? []) line.spentMicros += this.costFor(line, message, step)
     const { prices } = this.tariff
     return { micros: this.costOf({ prices }, message, step), currency: prices.currency }
   }
@@ -132,16 +143,19 @@ export class Charge implements Gate, Charging {
     this.common ??= ['server', `brand:${brand}`, `app:${app}`].flatMap((scope) => this.linesIn(scope))
     const ownOfCountry = this.linesIn(`country:${message.country}`)
     const ofCountry = ownOfCountry.length > 0 ? ownOfCountry : this.linesIn(anyCountry, message.country)
-    const lines = [...this.common, ...ofCountry]
+    const ways = [...new Set(message.steps.map(wayOf))]
+    const ofWays = ways.flatMap((way) => this.linesIn(`way:${way}`))
+    const lines = [...this.common, ...ofCountry, ...ofWays]
     this.linesOf.set(message, lines)
     for (const line of lines) {
-      line.claimedMicros += Math.max(...message.steps.map((step) => this.costOf(line, message, step)), 0)
+      line.claimedMicros += Math.max(...message.steps.map((step) => this.costFor(line, message, step)), 0)
     }
   }
 
   /** @param country of `country:*` */
   private linesIn(scope: string, country?: string | null): readonly Line[] {
-    const budgets = this.tariff.budgetsOf(scope)
+    const stored = this.tariff.budgetsOf(scope)
+    const budgets = scope === callCap.scope ? withCallCap(stored) : stored
     if (budgets.length === 0) return none
     return budgets
       .filter((budget) => includes(budget, this.about.of))
@@ -154,7 +168,8 @@ export class Charge implements Gate, Charging {
       other.scope === scope && other.of === of && other.country === country
     let line = this.lines.find(isSame)
     if (!line) {
-      line = { budget, prices: this.tariff.pricesIn(currency), claimedMicros: 0, spentMicros: 0 }
+      const prices = budget === callCap ? onePerCall : this.tariff.pricesIn(currency)
+      line = { budget, prices, claimedMicros: 0, spentMicros: 0 }
       this.lines.push(line)
     }
     return line
@@ -162,6 +177,12 @@ export class Charge implements Gate, Charging {
 
   private claimsOf(lines: readonly Line[]): Claim[] {
     return lines.map(({ budget, claimedMicros }) => budgetClaim(budget, claimedMicros, this.ports.now()))
+  }
+
+  /** Of the budget, which may be of another way. */
+  private costFor(line: Line, message: PricedMessage, step: PricedStep): number {
+    const { scope } = line.budget
+    return scope.startsWith('way:') && scope !== `way:${wayOf(step)}` ? 0 : this.costOf(line, message, step)
   }
 
   private costOf(

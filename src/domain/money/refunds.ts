@@ -30,9 +30,10 @@ export async function refund(ports: RefundPorts, reportKey: string, to: string):
   const attempts = await ports.deliveries({ requestId, limit: 1000 })
   const attempt = attempts.find((each) => each.reportKey === reportKey && mayBeSent(each))
   if (!attempt) return
-  const { at, app, country, provider } = attempt
+  const { at, app, country, provider, route } = attempt
   const brand = attempt.brand ?? ''
-  const step = { provider: { name: provider }, segments: { count: attempt.segments?.count ?? 1 } }
+  const segments = { count: attempt.segments?.count ?? 1 }
+  const step = { route: route ?? 'plain', provider: { name: provider }, segments }
   const message = { to, country, kind: ports.destinationOf(to).kind, steps: [step] }
   const about = { app, brand, of: app === testAppId ? 'notifications' : 'codes' } as const
   const context = newRequestContext({ requestId, at, clientIp: '' })

@@ -3,6 +3,7 @@ import { advice, see } from '../ground/advice.ts'
 import { capitalized, counted, utc } from '../ground/format.ts'
 import type { Listing } from '../ground/listing.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
+import { phoneWays } from '../ground/providers.ts'
 import { amountForm, formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
 import { type CheckedPrices, importProblems, type PriceStore, priceChanges } from '../money/price-import.ts'
@@ -29,8 +30,8 @@ export const budgetGroup: Group = {
 
 const scopeField = field(text, {
   label: 'Scope',
-  help: 'server, brand:SLUG, app:APPID, country:CC or country:*',
-  hint: '`server`, `brand:SLUG`, `app:APPID`, `country:CC` or `country:*`.',
+  help: 'server, brand:SLUG, app:APPID, country:CC, country:* or way:WAY',
+  hint: '`server`, `brand:SLUG`, `app:APPID`, `country:CC`, `country:*`, or `way:sms`, `way:voice` and so on.',
 })
 
 const ofField = field(
@@ -187,17 +188,18 @@ async function changeBudget(
 
 /** The scope in its stored form. */
 function scopeIn(text: string, isCountry: (code: string) => boolean): string {
-  const [, kind = '', name = ''] = /^(server|brand|app|country)(?::(.*))?$/.exec(text.trim()) ?? []
+  const [, kind = '', name = ''] = /^(server|brand|app|country|way)(?::(.*))?$/.exec(text.trim()) ?? []
   if (kind === 'server' && !text.includes(':')) return kind
   if (kind === 'brand' && name !== '') return `brand:${nameKey(name)}`
   if (kind === 'app' && name !== '') return `app:${name}`
+  if (kind === 'way' && phoneWays.some((way) => way === name)) return `way:${name}`
   if (kind === 'country' && name === '*') return anyCountry
   const country = name.toUpperCase()
   if (kind === 'country' && isCountry(country)) return `country:${country}`
   throw new InvalidInput(
     kind === 'country'
       ? 'The country must be an ISO 3166-1 country code of two letters, such as country:GB, or * for all others.'
-      : 'The scope must be server, brand:SLUG, app:APPID, country:CC such as country:GB, or country:*.',
+      : `The scope must be server, brand:SLUG, app:APPID, country:CC such as country:GB, country:*, or way: with ${phoneWays.join(', ')}.`,
   )
 }
 
@@ -289,6 +291,7 @@ export function scopeOptions(
       [anyCountry]: 'Each country without a budget of its own',
       ...Object.fromEntries(ofCountries),
     },
+    Ways: named('way', phoneWays),
     Brands: named('brand', brands),
     Apps: named('app', apps),
   }

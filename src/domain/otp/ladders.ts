@@ -6,7 +6,7 @@ import {
   noStep,
   saveSkipped,
 } from '../delivery/delivery.ts'
-import { smsWay, type WayPorts } from '../delivery/way.ts'
+import { mayCall, smsWay, type WayPorts } from '../delivery/way.ts'
 import { judged } from '../ground/body.ts'
 import { mask } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
@@ -240,6 +240,7 @@ export class Ladders {
     const brand = await ports.brands.bySlug(waiting.brand)
     const policy = await ports.policy()
     const subject = ports.secrets.subjects('SMS', to)
+    if (way === 'voice' && !mayCall(ports, ports.destinationOf(to).country)) return 'next'
     const about = brand && { field: 'phone', brand, policy, isTemplate: true, way: way ?? 'sms' }
     const found = about && judged(() => smsWay(ports, context, { channel: 'SMS', to }, about))
     if (brand?.status !== 'active' || !found || found instanceof Failure) return notAllowed
