@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import type { Ladder } from '../../src/domain/otp/ladder.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
+import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
 // Design D54: calls have a list of countries and a budget of their own.
@@ -10,13 +11,17 @@ let app: TestApp
 
 afterEach(async () => {
   await app.close()
-  voice.answer(() => ({ kind: 'accepted' }))
+  for (const each of [sms, voice]) each.answer(() => accepted)
   for (const { sent } of [sms, whatsapp, voice]) sent.length = 0
 })
 
-async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+async function start(
+  env: Readonly<Record<string, string>> = {},
+  ways: Ladder['ways'] = ['sms'],
+): Promise<void> {
   const phoneRoutes = { plain: [sms], whatsapp: [whatsapp], voice: [voice] }
-  app = await createTestApp({ SMS_COOLDOWN_SECONDS: '0', ...env }, { phoneRoutes })
+  const ladder = { ways, waitSeconds: 20 }
+  app = await createTestApp({ SMS_COOLDOWN_SECONDS: '0', ...env }, { phoneRoutes, ladder })
 }
 
 const british = (index: number) => `4474001${String(index).padStart(5, '0')}`
@@ -75,6 +80,16 @@ describe('calls to other countries', () => {
   })
 })
 
+test('a ladder skips the call of another country, and the call that the limit rejects', async () => {
+  await start({ VOICE_COUNTRIES: 'GB' }, ['sms', 'voice', 'whatsapp'])
+  sms.answer(() => temporary)
+  expectSuccess(await app.post('/otp/send', { phone: '37120000001' }), ['expiresIn'])
+  expect([voice.sent.length, whatsapp.sent.length]).toEqual([0, 1])
+  await attack(100)
+  expectSuccess(await app.post('/otp/send', { phone: british(200) }), ['expiresIn'])
+  expect([voice.sent.length, whatsapp.sent.length]).toEqual([100, 2])
+}, 60_000)
+
 describe('without a budget of calls', () => {
   test('an attack on 300 numbers makes 100 calls a day, and an alert says so', async () => {
     await start({ ALERT_EMAIL: 'ops@example.com' })
@@ -99,7 +114,7 @@ describe('without a budget of calls', () => {
     await attack(60, 60)
     voice.answer(() => unknown)
     await attack(60, 120)
-    voice.answer(() => ({ kind: 'accepted' }))
+    voice.answer(() => accepted)
     expect((await attack(60, 200)).made).toBe(40)
     const refused = await resend(british(300))
     const { trace } = await app.eventsOf(refused)
