@@ -20,7 +20,7 @@ const root = join(import.meta.dir, '..')
 /** The parts of the system lane, by the files in them; what is in none of them is of the last. */
 const parts: Readonly<Record<string, RegExp>> = {
   browser: /^test\/(?:browser|examples)\//,
-  crashes: /^test\/(?:durability|fuzz|model)\/|^test\/(?:crash|faults|stop|queue)\./,
+  crashes: /^test\/(?:durability|fuzz|model)\/|^test\/(?:crash|faults|ladder|stop|queue)\./,
   gateways: /^test\/adapters\/|^test\/(?:kannel|exim|providers)\./,
   postgres: /^test\/(?:postgres|store)\/|^test\/move\./,
   api: /^test\/generators\//,
