@@ -187,10 +187,13 @@ describe.skipIf(!Bun.which('curl'))('curl sessions (need curl)', () => {
     ).toEqual([])
   })
 
-  test('docs/integration.md has the answers of a sandbox', async () => {
+  test.each([
+    ['docs/integration.md', 3],
+    ['docs/confirm-payment.md', 3],
+  ] as const)('%s has the answers of a sandbox', async (path, answers) => {
     const { url, apiKey, appId } = sandbox
     expect(
-      await problemsOf('docs/integration.md', 3, {
+      await problemsOf(path, answers, {
         'http://127.0.0.1:41234': url,
         otp_sandbox_key: apiKey,
         'sandbox:': `${appId}:`,
