@@ -4,8 +4,6 @@ import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { readTls } from '../adapters/http/tls-settings.ts'
 import type { ProviderCatalog } from '../adapters/sms/catalog.ts'
 import type { ProviderFile } from '../adapters/sms/file/format.ts'
-import { telegram, telegramSettings } from '../adapters/sms/telegram.ts'
-import { whatsapp, whatsappSettings } from '../adapters/sms/whatsapp.ts'
 import { tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf, waysOf } from '../domain/delivery/way.ts'
 import {
@@ -32,6 +30,7 @@ import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
 import { isLoopback, Settings } from './settings.ts'
 import { readNetworks, readStoreSettings } from './store.ts'
+import { chatWays } from './ways.ts'
 
 export type Config = ReturnType<typeof readConfig>
 
@@ -157,23 +156,16 @@ function readRoute(settings: Settings, catalog: ProviderCatalog, route: SmsRoute
     : { providers: [], developmentOnly: [], usesOutbox: false }
 }
 
-/** A way is set up when its first setting is set. */
 function readPhoneRoutes(
   settings: Settings,
   plain: ReadRoute,
   template: ReadRoute,
 ): PhoneRoutes<MakeProvider> {
-  const isSetUp = (setting: TextSetting) => settings.optional(setting) !== undefined
-  return {
-    plain: plain.providers,
-    template: template.providers,
-    ...(isSetUp(whatsappSettings.WHATSAPP_PHONE_NUMBER_ID) && {
-      whatsapp: [whatsapp.configure(settings, 'whatsapp')],
-    }),
-    ...(isSetUp(telegramSettings.TELEGRAM_TOKEN) && {
-      telegram: [telegram.configure(settings, 'telegram')],
-    }),
+  const others: Partial<Record<OtherWay, readonly MakeProvider[]>> = {}
+  for (const { way, spec, setting } of chatWays) {
+    if (settings.optional(setting) !== undefined) others[way] = [spec.configure(settings, way)]
   }
+  return { plain: plain.providers, template: template.providers, ...others }
 }
 
 /** Design D54. */

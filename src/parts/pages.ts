@@ -20,8 +20,9 @@ import type { Config } from '../config/config.ts'
 import { Settings } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { isSetUp } from '../domain/accounts/accounts.ts'
+import { type PhoneRoutes, phoneRouteNames } from '../domain/ground/providers.ts'
 import { providerHealth } from '../domain/log/provider-health.ts'
-import { type RouteSettings, routeSettings } from '../domain/operator/destinations.ts'
+import { routeSettings } from '../domain/operator/destinations.ts'
 import type { ContextOf } from '../domain/request/request-context.ts'
 import { actionPortsOf } from './action-ports.ts'
 import { type Shared, texts } from './shared.ts'
@@ -70,7 +71,7 @@ export function createPages(
     databaseName: config.database.name,
     mailerName: mailer.name,
     providerNames: config.catalog.names,
-    providerFiles: providerFiles(config, routes),
+    providerFiles: providerFiles(config, phoneRoutes),
     providerCodes,
     developmentOnly,
     routes,
@@ -97,9 +98,9 @@ export function createPages(
   ]
 }
 
-function providerFiles({ catalog, settingsOfFile }: Config, routes: RouteSettings): ProviderFiles {
+function providerFiles({ catalog, settingsOfFile }: Config, phoneRoutes: PhoneRoutes): ProviderFiles {
   const usesOf = (name: string) =>
-    (['plain', 'template'] as const).filter((route) => routes[route].includes(name))
+    phoneRouteNames.filter((route) => phoneRoutes[route]?.some((provider) => provider.name === name))
   return {
     list: () =>
       catalog

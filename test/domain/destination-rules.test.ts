@@ -21,8 +21,8 @@ const { brands, policy, audit, acting } = service.app.context
 const ports = { ...acting(tester), brands, isCountry: isRegion }
 
 const settings: Readonly<Record<string, RouteSettings>> = {
-  plain: { smsMode: 'plain', plain: ['twilio', 'kannel'], template: [] },
-  hybrid: { smsMode: 'hybrid', plain: ['twilio', 'kannel'], template: ['msg91', 'kannel'] },
+  plain: { smsMode: 'plain', plain: ['twilio', 'kannel'], template: [], others: ['whatsapp'] },
+  hybrid: { smsMode: 'hybrid', plain: ['twilio', 'kannel'], template: ['msg91', 'kannel'], others: [] },
 }
 
 /** @param options such as `--providers twilio,kannel --brand acme --group` */
@@ -49,6 +49,19 @@ async function set(asked: Entered, mode = 'plain', smsCountries: readonly string
 const remove = (asked: Entered) => destinationRemove.perform(ports, asked)
 
 describe('destination set (design D40)', () => {
+  test('names providers of other ways too', async () => {
+    const { warnings } = await set(requested('AE', 'allow', '--providers twilio,whatsapp'))
+    expect((await policy.rows()).rules.at(-1)).toMatchObject({
+      rule: 'AE',
+      providers: ['twilio', 'whatsapp'],
+    })
+    await remove(requested('AE', ''))
+    expect(JSON.stringify(warnings)).not.toContain('SMS of that route')
+    await expect(set(requested('AE', 'allow', '--providers telegram'))).rejects.toThrow(
+      'telegram is not a provider of this server. Add it to SMS_PLAIN, or use twilio, kannel, whatsapp.',
+    )
+  })
+
   test('stores, replaces and removes the whole rule, each with its audit entry', async () => {
     await set(requested('gb', 'allow', '--providers twilio,twilio --sender Acme'))
     await set(requested('GB', 'block', '--brand ACME --group'))

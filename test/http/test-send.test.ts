@@ -11,15 +11,16 @@ let api: TestApp
 const provider = testProvider('one')
 const spare = testProvider('spare')
 const dlt = testProvider('dlt')
+const chat = testProvider('chat')
 
 beforeEach(async () => {
-  const phoneRoutes = { plain: [provider, spare], template: [dlt] }
+  const phoneRoutes = { plain: [provider, spare], template: [dlt], whatsapp: [chat] }
   const env = { OTP_SMS_MODE: 'hybrid' }
   api = await createTestApp(env, { phoneRoutes })
 })
 afterEach(async () => {
   await api.close()
-  for (const { sent, answer } of [provider, spare, dlt]) {
+  for (const { sent, answer } of [provider, spare, dlt, chat]) {
     sent.length = 0
     answer(() => accepted)
   }
@@ -37,6 +38,14 @@ const tests = async () =>
   (await api.app.context.audit.list({ limit: 9 })).filter(({ action }) => action === 'message.tested')
 
 describe('a test message', () => {
+  test('is a code by another way if its provider is named', async () => {
+    await send({ provider: 'chat', lang: 'de' })
+    expect(chat.sent).toMatchObject([{ to: '37120000001', route: 'whatsapp', code: '123456', lang: 'de' }])
+    await expect(sendThrough('chat')).rejects.toThrow(
+      'The provider chat sends only codes or registered templates',
+    )
+  })
+
   test('has the text of the brand with a code that no request can verify', async () => {
     await store('LOGIN_OTP', 'Acme-Code {{otp}}', 'de')
     const tested = await send({ lang: 'DE' })
@@ -231,7 +240,11 @@ describe('a test message', () => {
       'It has customerName, orderId, orderDate.',
     ],
     ['a wrong value', { key: 'ORDER_PLACED', values: { orderDate: 'today' } }, 'a date that exists'],
-    ['an unknown provider', { provider: 'two' }, 'has no provider two. It has one, spare, dlt, outbox.'],
+    [
+      'an unknown provider',
+      { provider: 'two' },
+      'has no provider two. It has one, spare, dlt, chat, outbox.',
+    ],
     ['a phone number for mail', { provider: 'outbox' }, 'must be an e-mail address.'],
     ['a mail address for SMS', { provider: 'one', to: 'a@example.com' }, 'must be a phone number.'],
     ['a template without a brand', { brand: undefined }, 'needs a brand'],
@@ -239,7 +252,7 @@ describe('a test message', () => {
     [
       'a registered route without a template',
       { key: undefined, provider: 'dlt' },
-      'only registered templates',
+      'only codes or registered templates',
     ],
     ['an e-mail of a notification', { key: 'ORDER_PLACED', to: 'a@example.com' }, 'Only LOGIN_OTP'],
   ]

@@ -49,18 +49,13 @@ export const telegram: SmsProviderSpec = {
       name: 'telegram',
       endpoint: url,
       async send(sms, timeoutMs) {
-        const problem = problemOf(sms)
-        if (problem !== undefined) return { ...failure('content', problem), notCalled: true }
+        if (!/^[0-9]{4,8}$/.test(sms.code ?? ''))
+          return { ...failure('content', 'sends codes of 4 to 8 digits only'), notCalled: true }
         return call(url, { headers, body: JSON.stringify(requestOf(sms)) }, timeoutMs, outcomeOf)
       },
       deliveryReports: { namedBy: 'attempt', read: (call) => readReport(call, token, now()) },
     })
   },
-}
-
-function problemOf({ code }: Sms): string | undefined {
-  if (code === null) return 'sends codes only'
-  return /^[0-9]{4,8}$/.test(code) ? undefined : 'not a code of 4 to 8 digits'
 }
 
 /** Telegram's bounds of `ttl`. */
@@ -90,26 +85,16 @@ function outcomeOf(status: number, text: string): Outcome {
       ? { kind: 'accepted', providerMessageId: id }
       : failure('unknown', 'unreadable answer')
   }
-  // Such as FLOOD_WAIT_30.
-  const word = typeof error === 'string' ? error.replace(/_[0-9]+$/, '') : ''
-  if (/^[A-Z]+(_[A-Z]+)+$/.test(word) && word.length <= 40) {
-    // An unlisted error is about this message, which was not sent.
-    return failure(errors.get(word) ?? (isOk ? 'content' : meaningOfStatus(status)), word)
-  }
-  if (isOk)
-    return failure(
-      ok === false ? 'content' : 'unknown',
-      ok === false ? 'unlisted error' : 'unreadable answer',
-    )
-  return failure(meaningOfStatus(status), `HTTP ${status}`)
+  // Such as FLOOD_WAIT_30. An unlisted error is about this message, which was not sent.
+  const [, word] = /^(?=.{1,40}$)([A-Z]+(?:_[A-Z]+)+)(?:_[0-9]+)?$/.exec(String(error)) ?? []
+  const byStatus = isOk ? (ok === false ? 'content' : 'unknown') : meaningOfStatus(status)
+  const reason = word ?? (isOk ? 'unreadable answer' : `HTTP ${status}`)
+  return failure(errors.get(reason) ?? byStatus, reason)
 }
 
 const reportToleranceMs = 300_000
 
-const statuses = wordTable<DeliveryReport['status']>({
-  delivered: 'delivered read',
-  failed: 'expired revoked',
-})
+const statuses = wordTable({ delivered: 'delivered read', failed: 'expired revoked' })
 
 /** "Report delivery": a RequestStatus. Telegram refunds a message that expires before it is delivered. */
 function readReport(
@@ -123,17 +108,12 @@ function readReport(
   const isSigned = isSame(headers['x-request-signature'] ?? '', expected)
   const isRecent = Math.abs(now - Number(timestamp) * 1000) <= reportToleranceMs
   if (!isSigned || !isRecent) throw new Failure('forbidden', 'The signature is wrong or too old.')
-  const {
-    request_id: id,
-    phone_number: phone,
-    delivery_status: delivery,
-    is_refunded: isRefunded,
-  } = Object(reportJson(body))
-  if (typeof id !== 'string') throw invalid('`request_id` is required.')
-  const { status } = Object(delivery)
+  const report = Object(reportJson(body))
+  if (typeof report.request_id !== 'string') throw invalid('`request_id` is required.')
+  const { status } = Object(report.delivery_status)
   const known = statuses.get(status) ?? 'pending'
   if (known !== 'failed') return [{ status: known, reason: null }]
-  const to = /^\+?([0-9]{7,15})$/.exec(String(phone))?.[1]
-  const refundedTo = (isRefunded ?? status === 'expired') === true ? to : undefined
+  const to = /^\+?([0-9]{7,15})$/.exec(String(report.phone_number))?.[1]
+  const refundedTo = (report.is_refunded ?? status === 'expired') === true ? to : undefined
   return [{ status: known, reason: status, ...(refundedTo !== undefined && { refundedTo }) }]
 }

@@ -154,16 +154,14 @@ function requestOf({ to, code, template }: Sms, name: string, language: string) 
   }
 }
 
-/** A message ID of WhatsApp contains the number, so its hash is in the log. */
-const messageIdOf = sha256
-
+/** A message ID of WhatsApp contains the number, so that the log has its hash. */
 function outcomeOf(status: number, text: string): Outcome {
   const { messages, error } = fieldsOf(text)
   const [message] = listOf(messages)
   const { id } = Object(message)
   if (status >= 200 && status < 300 && error === undefined) {
     return typeof id === 'string' && id !== ''
-      ? { kind: 'accepted', providerMessageId: messageIdOf(id) }
+      ? { kind: 'accepted', providerMessageId: sha256(id) }
       : failure('unknown', 'unreadable answer')
   }
   const code = codeOf(error)
@@ -195,10 +193,7 @@ function answeredBy({ fields }: CallbackRequest, verifyToken: string): readonly 
   return []
 }
 
-const statuses = wordTable<DeliveryReport['status']>({
-  delivered: 'delivered read played',
-  failed: 'failed',
-})
+const statuses = wordTable({ delivered: 'delivered read played', failed: 'failed' })
 
 /** "Status messages webhook reference". Other fields and other numbers of the account come to the same URL. */
 function readStatuses(
@@ -226,5 +221,5 @@ function reportsOf(about: unknown): readonly DeliveryReport[] {
   if (typeof id !== 'string' || typeof status !== 'string') return []
   const known = statuses.get(status) ?? 'pending'
   const reason = known === 'failed' ? (codeOf(listOf(errors)[0]) ?? status) : null
-  return [{ providerMessageId: messageIdOf(id), status: known, reason }]
+  return [{ providerMessageId: sha256(id), status: known, reason }]
 }

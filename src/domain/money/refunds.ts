@@ -4,7 +4,6 @@ import { type Clock, type EpochMs, periodOf } from '../ground/time.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import type { Grant } from '../limits/limits.ts'
 import { mayBeSent, newRequestContext, testAppId } from '../request/request-context.ts'
-import type { Budget } from './budgets.ts'
 import { Charge, type Tariff } from './charge.ts'
 import type { Spend } from './spending.ts'
 
@@ -37,22 +36,14 @@ export async function refund(ports: RefundPorts, reportKey: string, to: string):
   const message = { to, country, kind: ports.destinationOf(to).kind, steps: [step] }
   const about = { app, brand, of: app === testAppId ? 'notifications' : 'codes' } as const
   const context = newRequestContext({ requestId, at, clientIp: '' })
-  const charge = new Charge(countingAt(await ports.policy(), at), about, context, ports, [message])
+  const tariff = await ports.policy()
+  // A budget that began later did not count it.
+  const budgetsOf = (scope: string) => tariff.budgetsOf(scope).filter(({ countsFrom }) => countsFrom <= at)
+  const charge = new Charge({ ...tariff, budgetsOf }, about, context, ports, [message])
   const grants = charge.claims.flatMap(({ subject, name, units, period }): Grant[] =>
     units && period ? [{ subject, name, units, count: 0, expiresAt: periodOf(period, at).end }] : [],
   )
   const { micros, currency } = charge.spend(message, step)
   if (grants.length > 0) await ports.store.giveBack(grants, ports.now())
   ports.countSpend(at, { currency, country, app, brand, provider }, -micros)
-}
-
-/** Without the budgets that began later. */
-function countingAt({ budgets, prices, budgetsOf, pricesIn }: Tariff, at: number): Tariff {
-  const counted = ({ countsFrom }: Budget) => countsFrom <= at
-  return {
-    budgets: budgets.filter(counted),
-    prices,
-    budgetsOf: (scope) => budgetsOf(scope).filter(counted),
-    pricesIn,
-  }
 }

@@ -19,7 +19,7 @@ import { advice, see } from '../ground/advice.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
 import { count, counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
-import type { SmsRoute } from '../ground/providers.ts'
+import type { PhoneRoutes, SmsRoute } from '../ground/providers.ts'
 import type { CountrySms } from '../guard/counts.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import type { Brands } from '../texts/brand.ts'
@@ -38,14 +38,21 @@ export interface RouteSettings {
   readonly plain: readonly string[]
   /** Names of providers in SMS_TEMPLATE. Empty if OTP_SMS_MODE is plain. */
   readonly template: readonly string[]
+  /** Names of the providers of other ways than SMS. */
+  readonly others: readonly string[]
 }
 
 export function routeSettings(
   smsMode: SmsMode,
-  { plain, template }: Readonly<Record<SmsRoute, readonly { readonly name: string }[]>>,
+  { plain, template, ...others }: PhoneRoutes<{ readonly name: string }>,
 ): RouteSettings {
   const names = (providers: typeof plain) => providers.map(({ name }) => name)
-  return { smsMode, plain: names(plain), template: names(template) }
+  return {
+    smsMode,
+    plain: names(plain),
+    template: names(template),
+    others: names(Object.values(others).flat()),
+  }
 }
 
 export interface RulePorts extends PolicyPorts {
@@ -303,7 +310,7 @@ type RuleOptions = Pick<DestinationRule, 'providers' | 'sender' | 'route'>
 /** What makes SMS of a rule fail on this server, as sentences. */
 export function ruleProblems({ providers, sender, route }: RuleOptions, routes: RouteSettings): string[] {
   const problems: string[] = []
-  const configured = [...routes.plain, ...routes.template]
+  const configured = [...routes.plain, ...routes.template, ...routes.others]
   const missing = providers.filter((name) => !configured.includes(name))
   for (const name of missing) {
     problems.push(

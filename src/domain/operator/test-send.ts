@@ -13,7 +13,7 @@ import { type Channel, type Contacts, mask, type Recipient } from '../ground/con
 import { Failure } from '../ground/failures.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Secrets } from '../ground/ports.ts'
-import type { Outcome } from '../ground/providers.ts'
+import { type Outcome, otherWays, smsRoutes } from '../ground/providers.ts'
 import type { ClaimStore } from '../limits/claim-store.ts'
 import { admitting, pass, settling } from '../limits/gates.ts'
 import { calls, type LimitSettings } from '../limits/limits.ts'
@@ -270,12 +270,20 @@ function requireProvider(ports: TestPorts, name: string, channel: Channel): void
 }
 
 /** By the route that a request would take, if the provider has it. */
-function providerOf(ports: TestPorts, name: string, { template }: SmsContent, way: SmsWay): RoutedProvider {
-  const others = providersOf(ports, template ? ['plain', 'template'] : ['plain'])
+function providerOf(
+  ports: TestPorts,
+  name: string,
+  { template, code }: SmsContent,
+  way: SmsWay,
+): RoutedProvider {
+  const others = providersOf(ports, [
+    ...(template ? smsRoutes : (['plain'] as const)),
+    ...(code ? otherWays : []),
+  ])
   const found = [...way.providers, ...way.paused, ...others].find(({ provider }) => provider.name === name)
   if (found) return found
   throw new OperatorError(
-    `The provider ${name} sends only registered templates. Choose a brand and a template.`,
+    `The provider ${name} sends only codes or registered templates. Choose a brand and a template, such as LOGIN_OTP.`,
   )
 }
 
