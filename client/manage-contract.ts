@@ -7,9 +7,9 @@ export interface ManageActions {
   readonly 'app.list': Readonly<Record<string, never>>
   /** list the budgets, with what was spent and what remains */
   readonly 'budget.list': Readonly<Record<string, never>>
-  /** list the destination rules */
+  /** list the rules, including those of SMS_COUNTRIES */
   readonly 'destination.list': Readonly<Record<string, never>>
-  /** list the relays */
+  /** list the relays with their URLs */
   readonly 'relay.list': Readonly<Record<string, never>>
   /** list the review numbers */
   readonly 'review-number.list': Readonly<Record<string, never>>
@@ -498,6 +498,17 @@ export interface ManageActions {
     readonly app?: string | number | null
     /** the key that the identity system made (zitadel, authgear) */
     readonly secret?: string | number | null
+    /** the lifetime of its codes, for the text; 1 to 60 */
+    readonly minutes?: string | number | null
+  }
+  /** change the brand, the app or the minutes of a relay; the rest stays, also its URL and secret */
+  readonly 'relay.set': {
+    /** the name of the relay */
+    readonly name: string | number
+    /** the brand whose text and providers send the codes */
+    readonly brand?: string | number | null
+    /** the app whose limits, budget and scope apply */
+    readonly app?: string | number | null
     /** the lifetime of its codes, for the text; 1 to 60 */
     readonly minutes?: string | number | null
   }

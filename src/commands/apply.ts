@@ -106,13 +106,14 @@ export async function apply(
         })
       }
       for (const [section, entries] of desired.sections)
-        for (const { action, entered, line, words } of differencesOf(
+        for (const { action, entered, line, words, fault } of differencesOf(
           section,
           entries,
           await configurationIn(context),
           prune,
         ))
           await attempt(line === undefined ? words : `line ${line}`, async () => {
+            if (fault !== undefined) throw new InvalidInput(fault)
             if (hidesSecrets && action.name === 'relay add' && entered.secret === undefined)
               throw new InvalidInput(
                 'The relay needs a secretFile, since no one would see a secret that otpost makes.',

@@ -165,6 +165,16 @@ const rows: Readonly<Record<string, Row>> = {
       [{ kind: 'supabase', secret: 'another-secret-than-theirs' }, 'begins with v1,whsec_', 2],
     ],
   },
+  'relay set': {
+    before: [['relay add', { name: 'login', kind: 'logto', brand: 'acme' }]],
+    entered: { name: 'login', minutes: '10' },
+    wrong: [
+      [{ name: 'ghost' }, 'There is no relay ghost.', 1],
+      [{ brand: 'ghost' }, 'Brand ghost does not exist.', 1],
+      [{ app: 'ghost' }, 'App ghost does not exist', 1],
+      [{ minutes: '61' }, 'The minutes must be a whole number from 1 to 60.', 2],
+    ],
+  },
   'relay remove': {
     before: [['relay add', { name: 'login', kind: 'logto', brand: 'acme' }]],
     entered: { name: 'login' },
@@ -793,6 +803,7 @@ const whoMayDoWhat = {
     'guard remove',
     'price import',
     'relay add',
+    'relay set',
     'request approve',
   ],
   'operator, confirmed for some values': [

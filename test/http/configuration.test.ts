@@ -327,3 +327,37 @@ test('each change has its audit entry, as by hand', async () => {
     ]),
   )
 })
+
+describe('a relay that is stored', () => {
+  const relay = (fields: string) =>
+    `brands:\n  - slug: globex\n    displayName: Globex\napps:\n  - appId: shop\n    perMinute: 60\nrelays:\n  - name: login\n${fields}`
+  const stored = async () => (await app.app.context.policy.rows()).relays[0]
+
+  test('changes its brand, app and minutes, and keeps its URL and secret', async () => {
+    await apply(relay('    kind: twilio\n    brand: acme\n    minutes: 10\n'))
+    const before = await stored()
+    const changed = relay('    kind: twilio\n    brand: globex\n    app: shop\n')
+    expect(await apply(changed)).toEqual([
+      '~ relays login: brand: acme → globex, app: none → shop, minutes: 10 → 5',
+    ])
+    expect(await stored()).toEqual({
+      ...(before ?? expect.unreachable()),
+      brandSlug: 'globex',
+      appId: 'shop',
+      minutes: 5,
+    })
+    expect(await apply(changed)).toEqual(['No differences.'])
+    const [entry] = await app.app.context.audit.list({ actions: ['relay.set'], limit: 10 })
+    expect(entry).toMatchObject({
+      target: 'login',
+      details: { brandSlug: 'acme → globex', minutes: '10 → 5' },
+    })
+  })
+
+  test('of another kind is a fault with its line, which says what to do', async () => {
+    await apply(relay('    kind: twilio\n    brand: acme\n'))
+    await expect(apply(relay('    kind: logto\n    brand: acme\n'))).rejects.toThrow(
+      'line 8: the kind of relays login cannot change. Remove the stored one first, or choose another name.',
+    )
+  })
+})

@@ -1,4 +1,5 @@
 import { Kind, type TSchema, Type } from '@sinclair/typebox'
+import { docsAt } from '../../domain/ground/docs.ts'
 import {
   Failure,
   type FailureDetails,
@@ -101,6 +102,9 @@ no credentials, except \`/metrics\`.
 **Applications and brands.** \`appId\` and \`apiKey\` identify the application; the operator creates them. \`brandId\`
 selects the brand of a message. A brand has a display name, its own codes and its enabled templates. Only an active brand
 can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify\` does not.
+
+**Operators** have an API of their own, with tokens of theirs: \`GET /api/manage\` describes it, also with a token.
+${docsAt('management.md')} has examples.
 
 **Every response** has a \`requestId\`, in the body and as \`X-Request-Id\`. The public keys have it in the header only. Give it to the operator with a question: the log has it too.
 

@@ -29,6 +29,10 @@ export interface Section {
   readonly key: readonly string[]
   /** Without secrets. */
   readonly stored: (configuration: Configuration) => readonly Entered[]
+  /** Of an entry that is stored. Undefined: `set`. */
+  readonly change?: Action<ActionPorts>
+  /** A field that `change` cannot change. */
+  readonly fixed?: string
   /** Fields of new entries, which are not compared. */
   readonly onlyNew?: readonly string[]
   /** With what a left-out key field means. */
@@ -163,7 +167,8 @@ export const sections: readonly Section[] = [
         })),
       ({ name }) => ['relay remove', { name }],
     ),
-    onlyNew: ['secret'],
+    ...{ onlyNew: ['secret'], change: named('relay set'), fixed: 'kind' },
+    complete: (entry) => ({ ...entry, minutes: entry.minutes ?? '5' }),
   },
 ]
 
@@ -222,6 +227,8 @@ export interface Difference {
   readonly words: string
   /** In the file. Undefined: it is not in the file. */
   readonly line: number | undefined
+  /** Why it cannot be applied. */
+  readonly fault?: string | undefined
 }
 
 /** Except prices. @throws InvalidInput */
@@ -249,8 +256,14 @@ export function differencesOf(
     const changes = before && changesOf(section, before, entered)
     const name = nameOf(section, entered)
     if (!changes) differences.push({ action, entered, line, words: `+ ${name}` })
-    else if (changes.length > 0)
-      differences.push({ action, entered, line, words: `~ ${name}: ${changes.join(', ')}` })
+    else if (changes.length > 0) {
+      const isFixed = changes.some((each) => each.startsWith(`${section.fixed}:`))
+      const fault = isFixed
+        ? `the ${section.fixed} of ${name} cannot change. Remove the stored one first, or choose another name.`
+        : undefined
+      const words = `~ ${name}: ${changes.join(', ')}`
+      differences.push({ action: section.change ?? action, entered, line, words, fault })
+    }
   }
   if (!prune || !removal) return differences
   const removed = [...stored.values()].map((entry) => {

@@ -6,6 +6,7 @@ import { type Relay, type RelayKindName, relayKinds, relayUrl } from '../policy/
 import type { Brands } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
+import { differences } from './changes.ts'
 import { field, oneOf, optional, text, wholeNumber } from './fields.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 
@@ -26,6 +27,18 @@ export const relayGroup: Group = {
 }
 
 const longestMinutes = 60
+
+const appWords = {
+  label: 'App',
+  as: '--app <appid>',
+  help: 'the app whose limits, budget and scope apply',
+} as const
+
+const minutesWords = {
+  label: 'Minutes',
+  as: '--minutes <n>',
+  help: `the lifetime of its codes, for the text; 1 to ${longestMinutes}`,
+} as const
 
 /** The caller creates the key that signs its requests. */
 const signing: readonly RelayKindName[] = ['zitadel', 'authgear']
@@ -53,12 +66,7 @@ export const relayAdd = action(relayGroup, 'add', {
       as: '--brand <slug>',
       help: 'the brand whose text and providers send the codes',
     }),
-    app: optional(text, {
-      label: 'App',
-      as: '--app <appid>',
-      help: 'the app whose limits, budget and scope apply',
-      none: 'none',
-    }),
+    app: optional(text, { ...appWords, none: 'none' }),
     secret: optional(secretIn, {
       label: 'Secret of the identity system',
       as: '--secret-file <file>',
@@ -67,12 +75,7 @@ export const relayAdd = action(relayGroup, 'add', {
       isFile: 'secret',
       max: 512,
     }),
-    minutes: field(wholeNumber('minutes', 1, longestMinutes), {
-      label: 'Minutes',
-      as: '--minutes <n>',
-      help: `the lifetime of its codes, for the text; 1 to ${longestMinutes}`,
-      byDefault: '5',
-    }),
+    minutes: field(wholeNumber('minutes', 1, longestMinutes), { ...minutesWords, byDefault: '5' }),
   },
   audit: { 'relay.added': 'Relay added' },
   form: { path: 'relays' },
@@ -117,6 +120,44 @@ export const relayAdd = action(relayGroup, 'add', {
   },
 })
 
+/** Its URL and its secret stay. */
+export const relaySet = action(relayGroup, 'set', {
+  role: 'operator',
+  isSensitive: true,
+  does: 'change the brand, the app or the minutes of a relay; the rest stays, also its URL and secret',
+  fields: {
+    name: field(text, { label: 'Name', help: 'the name of the relay' }),
+    brand: optional(text, {
+      label: 'Brand',
+      as: '--brand <slug>',
+      help: 'the brand whose text and providers send the codes',
+      none: 'as now',
+    }),
+    app: optional(text, { ...appWords, none: 'as now' }),
+    minutes: optional(wholeNumber('minutes', 1, longestMinutes), minutesWords),
+  },
+  audit: { 'relay.set': 'Relay changed' },
+  form: { path: 'relays/set' },
+  run: async (ports: RelayChangePorts, { name, brand, app, minutes }) => {
+    const brandSlug = brand === undefined ? undefined : await existingBrand(ports.brands, brand)
+    if (app !== undefined) await requireApp(ports.apps, app)
+    await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ relays }) => {
+      const relay = relays.find((each) => each.name === name)
+      if (!relay) throw new OperatorError(`There is no relay ${name}.`)
+      const is = {
+        ...relay,
+        brandSlug: brandSlug ?? relay.brandSlug,
+        appId: app ?? relay.appId,
+        minutes: minutes ?? relay.minutes,
+      }
+      const details = differences(relay, is)
+      const isSame = Object.keys(details).length === 0
+      return { saveRelays: [is], entry: isSame ? null : { action: 'relay.set', target: name, details } }
+    })
+  },
+  said: (_, { name }) => `The relay ${name} is changed.`,
+})
+
 export const relayRemove = action(relayGroup, 'remove', {
   role: 'operator',
   isSensitive: false,
@@ -135,7 +176,7 @@ export const relayRemove = action(relayGroup, 'remove', {
   said: (_, { name }) => `The relay ${name} is removed.`,
 })
 
-export const relayActions = [relayAdd, relayRemove] as const
+export const relayActions = [relayAdd, relaySet, relayRemove] as const
 
 /** The first report of a verified code. */
 export async function storeReportsVerified({ policy, now, actor }: PolicyPorts, name: string): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { docsAt } from '../../../domain/ground/docs.ts'
 import { appOf } from '../../../domain/integration/relayed.ts'
-import { relayAdd, relayRemove } from '../../../domain/operator/relays.ts'
+import { relayAdd, relayRemove, relaySet } from '../../../domain/operator/relays.ts'
 import { type Relay, relayKinds, relayListing, relayUrl } from '../../../domain/policy/relay.ts'
 import { Empty } from '../../pages/components.tsx'
 import { ActionButton, ActionForm } from '../action-form.tsx'
@@ -62,6 +62,11 @@ export function relayRoutes({ get, after, ports, settings: { ownUrl } }: PageHan
               }
             />
           </Card>
+          {relays.length > 0 && (
+            <Card title="Change a relay" hint="Its URL and its secret stay.">
+              <ActionForm of={relaySet} options={options} submit="Change" />
+            </Card>
+          )}
           <Card title="Add a relay">
             <ActionForm of={relayAdd} options={options} submit="Add" />
           </Card>
