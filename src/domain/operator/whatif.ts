@@ -5,9 +5,16 @@ import { type Listing, rowOf } from '../ground/listing.ts'
 import { type EpochMs, isoTime, periodOf } from '../ground/time.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
-import { type LoggedCode, Replay, type ReplayReader, type ReplaySum, replayStart } from '../log/replay.ts'
+import {
+  type LoggedCode,
+  Replay,
+  type ReplayReader,
+  type ReplaySum,
+  replayStart,
+  type SentSegments,
+} from '../log/replay.ts'
 import { sumWords } from '../money/amounts.ts'
-import { type DaySpend, type Spend, spendBy } from '../money/spending.ts'
+import { type DaySpend, spendBy } from '../money/spending.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { modeAt } from './guard.ts'
 
@@ -73,11 +80,11 @@ export async function whatIf(
   const { guard = mode, countries = server.smsCountries, phoneHour = server.phonePerHour, prices } = given
   const oldestFirst = changes.toReversed()
   const currency = prices?.currency ?? spendBy(spending, () => '')[0]?.currency ?? server.currency
-  const spent = sumsOf(
-    spending.filter((row) => row.currency === currency),
-    ({ micros }) => micros,
+  const spent = new Map(
+    spending.filter((row) => row.currency === currency).map((row) => [keyOf(row), row.micros]),
   )
-  const sent = sumsOf(segments, (row) => row.segments)
+  const sent = new Map<string, number>()
+  for (const row of segments) sent.set(keyOf(row), (sent.get(keyOf(row)) ?? 0) + row.segments)
   const perSegment = ({ at, country, app, brand }: LoggedCode, provider: string) => {
     if (prices) return prices.perSegment(country, provider)
     const key = keyOf({ at: periodOf('day', at).start, country, app, brand: brand ?? '', provider })
@@ -137,15 +144,7 @@ export async function whatIf(
   }
 }
 
-type Counted = Omit<Spend, 'currency'> & { readonly at: EpochMs }
-
-function sumsOf<Row extends Counted>(rows: readonly Row[], amountOf: (row: Row) => number) {
-  const sums = new Map<string, number>()
-  for (const row of rows) sums.set(keyOf(row), (sums.get(keyOf(row)) ?? 0) + amountOf(row))
-  return sums
-}
-
-function keyOf({ at, country, app, brand, provider }: Counted): string {
+function keyOf({ at, country, app, brand, provider }: Omit<SentSegments, 'segments'>): string {
   return JSON.stringify([at, country, app, brand, provider])
 }
 
@@ -174,18 +173,21 @@ function figures(currency: string) {
   } satisfies Listing<ReplaySum>
 }
 
-type Tables = Readonly<
-  Record<
-    'byCountry' | 'byApp' | 'byDay',
-    { readonly rows: readonly NamedSum[]; readonly listing: Listing<NamedSum> }
-  >
->
+export interface SumTable {
+  readonly rows: readonly NamedSum[]
+  readonly listing: Listing<NamedSum>
+}
 
 /** The tables of a result, also for `--json`. */
-export function whatIfTables({ currency, byCountry, byApp, byDay }: WhatIf): Tables {
+export function whatIfTables({
+  currency,
+  byCountry,
+  byApp,
+  byDay,
+}: WhatIf): Record<'byCountry' | 'byApp' | 'byDay', SumTable> {
   const all = figures(currency)
   const value = ({ name }: NamedSum) => name
-  const text = ({ name }: NamedSum) => (name === null ? 'none' : countryWords(name))
+  const text = ({ name }: NamedSum) => (name === null ? 'none, or e-mail' : countryWords(name))
   return {
     byCountry: { rows: byCountry, listing: { country: { title: 'Country', value, text }, ...all } },
     byApp: { rows: byApp, listing: { app: { title: 'App', value }, ...all } },

@@ -3,10 +3,15 @@
 import { cellsOf } from '../../../domain/ground/listing.ts'
 import { dayMs, parseDuration } from '../../../domain/ground/time.ts'
 import type { GuardMode } from '../../../domain/guard/guard.ts'
-import { modeWords } from '../../../domain/guard/mode.ts'
 import { destinationSet } from '../../../domain/operator/destinations.ts'
 import { guardModeSet } from '../../../domain/operator/guard.ts'
-import { type WhatIf, whatIf, whatIfTables, whatIfWords } from '../../../domain/operator/whatif.ts'
+import {
+  type SumTable,
+  type WhatIf,
+  whatIf,
+  whatIfTables,
+  whatIfWords,
+} from '../../../domain/operator/whatif.ts'
 import { Button, Field, rich, Select } from '../../pages/components.tsx'
 import { ActionButton } from '../action-form.tsx'
 import { html } from '../answers.ts'
@@ -19,7 +24,11 @@ import type { PageHandler } from '../page-handler.ts'
 const mostCodes = 100_000
 const mostRows = 30
 const spans = { '1d': '24 hours', '7d': '7 days', '30d': '30 days' }
-const isMode = (name: string): name is GuardMode => Object.hasOwn(modeWords, name)
+const modes = { '': 'as now', deny: 'deny', record: 'record', off: 'off' } satisfies Record<
+  GuardMode | '',
+  string
+>
+const isMode = (name: string): name is GuardMode => name !== '' && Object.hasOwn(modes, name)
 
 export function whatIfRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin/what-if', async ({ url: { searchParams: query } }, pageContext) => {
@@ -56,7 +65,7 @@ export function whatIfRoutes({ get, ports, settings }: PageHandler): void {
           <Problem text={problem || null} />
           <form method="get" action="/admin/what-if" class="form" autocomplete="off">
             <Select label="Codes of the last" name="since" value={since} options={spans} />
-            <Select label="Guard" name="guard" value={guard} options={{ '': 'as now', ...modeWords }} />
+            <Select label="Guard" name="guard" value={guard} options={modes} />
             <Field
               label="Countries"
               name="countries"
@@ -89,7 +98,7 @@ interface ResultProps {
 function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) {
   const [answer, settings] = whatIfWords(found)
   const { byDay, byCountry, byApp } = whatIfTables(found)
-  const line = (label: string, kind: 'area' | 'bad', of: 'requests' | 'denied') => {
+  const line = (label: string, kind: 'area' | 'gold', of: 'requests' | 'denied') => {
     return { label, kind, values: byDay.rows.map((row) => row[of]), rows: logUrl('calls', {}) }
   }
   const changed = [
@@ -101,11 +110,6 @@ function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) 
     <>
       <Card title="With these settings" hint={settings}>
         <p>{answer}</p>
-        <ul>
-          {found.unknown.map((words) => (
-            <li key={words}>{words}</li>
-          ))}
-        </ul>
         {setting && <p class="hint">{rich(`To apply them, set \`${setting}\` and restart the server.`)}</p>}
         {guard && (
           <ActionButton
@@ -126,7 +130,7 @@ function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) 
             at: found.byDay.map(({ at }) => at / 1000),
             isOfUtcDays: true,
             isUnfinished: true,
-            lines: [line('Codes', 'area', 'requests'), line('Denied', 'bad', 'denied')],
+            lines: [line('Codes', 'area', 'requests'), line('Denied', 'gold', 'denied')],
           }}
           columns={columnsOf(byDay.listing)}
           rows={byDay.rows.map((row) => cellsOf(byDay.listing, row))}
@@ -134,13 +138,20 @@ function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) 
       </Card>
       <Sums title="By country" table={byCountry} hasAction />
       <Sums title="By app" table={byApp} />
+      <Card title="What the log does not say" class="notes">
+        <ul>
+          {found.unknown.map((words) => (
+            <li key={words}>{words}</li>
+          ))}
+        </ul>
+      </Card>
     </>
   )
 }
 
 interface SumsProps {
   readonly title: string
-  readonly table: ReturnType<typeof whatIfTables>['byApp']
+  readonly table: SumTable
   readonly hasAction?: boolean
 }
 
