@@ -257,7 +257,8 @@ describe('a delivery report', () => {
 
 describe('nothing follows', () => {
   const gone = 'the code has expired or was revoked'
-  const notAllowed = 'the brand is not active, or the destination is blocked'
+  const noWay = 'no way is left that could send the code'
+  const notActive = 'the brand is not active'
   const ends: Readonly<Record<string, readonly [end: () => Promise<unknown>, why: string]>> = {
     'a verified code': [() => app.post('/otp/verify', { phone, otp: codes()[0] }), 'the code was verified'],
     'a locked code': [
@@ -276,8 +277,8 @@ describe('nothing follows', () => {
       'forgotten',
     ],
     'an expired code': [async () => app.advance(300), gone],
-    'a suspended brand': [() => app.brand('acme', { status: 'suspended' }), notAllowed],
-    'a destination that is blocked': [() => policyOf(app).rule('*', 'block'), notAllowed],
+    'a suspended brand': [() => app.brand('acme', { status: 'suspended' }), notActive],
+    'a destination that is blocked': [() => policyOf(app).rule('*', 'block'), noWay],
   }
   for (const [name, [end, why]] of Object.entries(ends)) {
     test(name, async () => {
@@ -286,7 +287,7 @@ describe('nothing follows', () => {
       const before = sent()
       await end()
       const { voice = 0 } = sent()
-      const isAtOnce = why !== gone && why !== notAllowed
+      const isAtOnce = ![gone, noWay, notActive].includes(why)
       const known = why === 'forgotten' ? [] : [{ ended: why, sealed: '', due_at: null }]
       if (isAtOnce) expect(await rows()).toMatchObject(known)
       for (let seconds = 0; seconds < 60; seconds += 10) await pass(10)
@@ -616,6 +617,19 @@ describe('what the app and operators see', () => {
     expect(second).toContain('next way, since the way before it failed')
     expect(second).toContain('Its ladder ended, since the code was verified. Ways not used: voice.')
   })
+})
+
+test('a fault of the store after a message changes no answer', async () => {
+  await start()
+  const { ladderStore } = app.app.context
+  spyOn(ladderStore, 'sent').mockRejectedValueOnce(new Error('the disk is full'))
+  expectSuccess(await send(), ['expiresIn'])
+  providers.whatsapp.answer(() => temporary)
+  phone = freshPhone()
+  spyOn(ladderStore, 'sent').mockRejectedValueOnce(new Error('the disk is full'))
+  expectSuccess(await send(), ['expiresIn'])
+  expectSuccess(await app.post('/otp/verify', { phone, otp: codes().at(-1) }))
+  expect(sent()).toEqual({ whatsapp: 2, sms: 1, voice: 0 })
 })
 
 describe('after a crash', () => {

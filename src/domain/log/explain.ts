@@ -2,6 +2,7 @@ import type { Delivery } from '../delivery/delivery-reports.ts'
 import type { AuthoredRule } from '../delivery/destination.ts'
 import { blockersOf, countryName } from '../delivery/destination.ts'
 import { dltWords } from '../delivery/dlt-codes.ts'
+import { wayOf } from '../delivery/way.ts'
 import { type Advice, advice, type Reference, see } from '../ground/advice.ts'
 import type { FailureKind } from '../ground/failures.ts'
 import { counted, utc } from '../ground/format.ts'
@@ -151,8 +152,9 @@ function furtherWays({ ladder }: RequestTrace): string[] {
 }
 
 /** Why a message follows another one by the next way. Empty: it is of the same way. */
-function whySent({ route, at }: Delivery, before: Delivery | undefined): string {
-  if (!before || wayOf(before.route) === wayOf(route)) return ''
+function whySent(sent: Delivery, before: Delivery | undefined): string {
+  if (!before || wayIn(before) === wayIn(sent)) return ''
+  const { at } = sent
   const { report, outcome, durationMs } = before
   const why = !mayBeSent(before)
     ? 'the way before it failed'
@@ -164,8 +166,8 @@ function whySent({ route, at }: Delivery, before: Delivery | undefined): string 
   return `; next way, since ${why}`
 }
 
-function wayOf(route: Delivery['route']): string | null {
-  return route === 'plain' || route === 'template' ? 'sms' : route
+function wayIn({ route, provider: name }: Delivery): string {
+  return wayOf({ route: route ?? 'plain', provider: { name } })
 }
 
 function inCountry(country: string | null): string {

@@ -6,7 +6,7 @@ import {
   noStep,
   saveSkipped,
 } from '../delivery/delivery.ts'
-import { mayCall, smsWay, type WayPorts } from '../delivery/way.ts'
+import { smsWay, type WayPorts } from '../delivery/way.ts'
 import { judged } from '../ground/body.ts'
 import { mask } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
@@ -72,7 +72,6 @@ interface Climb {
 type Sent = 'accepted' | 'next' | 'taken' | { readonly end: string }
 
 const gone = { end: 'the code has expired or was revoked' } as const
-const notAllowed = { end: 'the brand is not active, or the destination is blocked' } as const
 
 /** In flight in a process. */
 const concurrency = 32
@@ -139,7 +138,7 @@ export class Ladders {
         } catch (error) {
           context.fault = error
         }
-        return isAccepted
+        return context.attempts.some(({ outcome }) => outcome === 'accepted')
       },
     }
   }
@@ -240,10 +239,12 @@ export class Ladders {
     const brand = await ports.brands.bySlug(waiting.brand)
     const policy = await ports.policy()
     const subject = ports.secrets.subjects('SMS', to)
-    if (way === 'voice' && !mayCall(ports, ports.destinationOf(to).country)) return 'next'
-    const about = brand && { field: 'phone', brand, policy, isTemplate: true, way: way ?? 'sms' }
-    const found = about && judged(() => smsWay(ports, context, { channel: 'SMS', to }, about))
-    if (brand?.status !== 'active' || !found || found instanceof Failure) return notAllowed
+    if (brand?.status !== 'active' || !way) return { end: 'the brand is not active' }
+    // What it notes is not of the request.
+    const noted = { ...context }
+    const about = { field: 'phone', brand, policy, isTemplate: true, way }
+    const found = judged(() => smsWay(ports, noted, { channel: 'SMS', to }, about))
+    if (found instanceof Failure) return 'next'
     const message = smsOf(ports, brand, content, found, {
       ...{ requestId, to, recipientHash: subject[0], position: null },
       validitySeconds: Math.max(1, Math.floor((row.expiresAt - ports.now()) / 1000)),
@@ -258,7 +259,7 @@ export class Ladders {
     const charge = new Charge(policy, { app, brand: brand.slug, of: 'codes' }, context, ports, [message])
     const next = { ways: further.join(), attempts: context.attemptsBegun + attemptsOfLostMessage }
     const advance: Effect = { kind: 'ladder-way', requestId, ...next, dueAt: ports.now() + leaseMs }
-    const only = { claims: [onlyMessage(subject, requestId, way ?? 'sms')], effects: [advance] }
+    const only = { claims: [onlyMessage(subject, requestId, way)], effects: [advance] }
     const code = { subject, brandSlug: brand.slug, id: requestId }
     const limitsBefore = context.limits.length
     let lost: Sent | undefined
@@ -278,7 +279,7 @@ export class Ladders {
       return 'next'
     } finally {
       // Those of the request itself stay.
-      context.limits.length = limitsBefore
+      if (gates.length === 0) context.limits.length = limitsBefore
     }
     const options = { charging: charge, isFollowed: further.length > 0, ...(deadline && { deadline }) }
     const { kind } = await deliverSms(ports, context, message, options)
