@@ -5,7 +5,11 @@ import { costOfSegments } from '../../src/domain/money/text-cost.ts'
 import { freshBrand } from '../../src/domain/operator/brands.ts'
 import { textVersions } from '../../src/domain/operator/text-versions.ts'
 import { type BrandText, BrandTexts } from '../../src/domain/texts/brand-texts.ts'
+import { builtInParts } from '../../src/domain/texts/drafts.ts'
+import { english, isOtpKey, otpLanguages } from '../../src/domain/texts/otp-texts.ts'
+import { templateKeys } from '../../src/domain/texts/templates.ts'
 import { languageName, textMatrix } from '../../src/domain/texts/text-matrix.ts'
+import { textProblems } from '../../src/domain/texts/text-problems.ts'
 
 const target = { templateKey: 'LOGIN_OTP', channel: 'SMS', lang: 'en' } as const
 
@@ -92,8 +96,28 @@ describe('what other segments cost', () => {
   })
 })
 
+const settings = { segmentsOf, otpTtlSeconds: 300, isTopLevelDomain: () => false, textBeforeCode: () => '' }
+
+test.each(templateKeys)(
+  'the built-in text of %s can be stored as it is, in every language and channel',
+  (templateKey) => {
+    for (const { tag: lang } of isOtpKey(templateKey) ? otpLanguages : [english]) {
+      for (const channel of isOtpKey(templateKey) ? (['SMS', 'EMAIL'] as const) : (['SMS'] as const)) {
+        const parts = builtInParts({ templateKey, channel, lang }, settings)
+        const fields = {
+          templateKey,
+          channel,
+          text: parts?.text ?? '',
+          html: null,
+          subject: parts?.subject || null,
+        }
+        expect(textProblems(fields, [], settings.textBeforeCode)).toEqual([])
+      }
+    }
+  },
+)
+
 describe('the texts of a brand by template and language', () => {
-  const settings = { segmentsOf, otpTtlSeconds: 300, isTopLevelDomain: () => false, textBeforeCode: () => '' }
   const of = (change: Partial<BrandText>): BrandText => ({
     ...target,
     subject: null,

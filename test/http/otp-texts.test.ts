@@ -111,6 +111,24 @@ describe("a brand's own text", () => {
   })
 })
 
+test('a registered text of TRANSACTION_OTP has the parts as values, of which carriers accept 30 characters (D55)', async () => {
+  const app = await start({ OTP_SMS_MODE: 'template' }, taken)
+  const send = (payee: string) => {
+    app.advance(31)
+    const transaction = { amount: '1250', currency: 'inr', payee }
+    return app.post('/otp/send', { brandId: 'dlt', phone, loginId: 'jane', transaction })
+  }
+  expectError(await send('x'.repeat(31)), 400, 'validation_error', 'transaction.payee')
+  expectSuccess(await send('City Water'), ['expiresIn'])
+  expect(receiver.received.map(({ body }) => body)).toMatchObject([
+    {
+      templateKey: 'TRANSACTION_OTP',
+      variables: { amount: '1,250.00', currency: 'INR', payee: 'City Water' },
+    },
+  ])
+  expect(receiver.received[0]?.body.variables).not.toHaveProperty('loginId')
+})
+
 test('a review number has its fixed code, and no text is sent (D48)', async () => {
   const app = await start({}, taken)
   await own(app, 'shop', { en: 'own {{otp}}' })
