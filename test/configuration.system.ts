@@ -27,7 +27,23 @@ function configuration(name: string): string {
     { length: 20 },
     (_, index) => `  - scope: brand:brand-${index}\n    period: day\n    amount: ${name.length + index}`,
   )
-  return `brands:\n${brands.join('\n')}\nbudgets:\n${budgets.join('\n')}\n`
+  const others = `texts:
+  - slug: brand-0
+    key: LOGIN_OTP
+    text: "${name}: {{otp}}"
+webhooks:
+  - appId: till
+    url: https://${name.length}.example/events
+destinations:
+  - rule: GB
+    action: ${name.length > 4 ? 'allow' : 'monitor'}
+relays:
+  - name: login
+    kind: logto
+    brand: brand-${name.length}
+prices: "prefix,currency,price\\n+44,EUR,0.0${name.length % 10}\\n"
+`
+  return `brands:\n${brands.join('\n')}\nbudgets:\n${budgets.join('\n')}\n${others}`
 }
 
 test('of two runs at once, one follows the other: the configuration is wholly that of one file', async () => {
