@@ -87,3 +87,91 @@ test('CONFIG_FILE is applied at the start of a server, whose log has no secret, 
   const { code, stderr } = await otpost(['serve'], { ...env, PORT: '0', CONFIG_FILE: without })
   expect([code, stderr]).toEqual([1, expect.stringContaining('needs a secretFile')])
 })
+
+test('a server built by one file, by the API alone, and by commands alone have the same export', async () => {
+  const prices = 'prefix,currency,price\n+44,EUR,0.04\n'
+  const entries: readonly (readonly [
+    part: string,
+    action: string,
+    fields: object,
+    words: readonly string[],
+  ])[] = [
+    [
+      'brands',
+      'brand.put',
+      { slug: 'acme', displayName: 'Acme' },
+      ['brand', 'put', 'acme', '--name', 'Acme'],
+    ],
+    [
+      'texts',
+      'text.set',
+      { slug: 'acme', key: 'LOGIN_OTP', text: 'Code: {{otp}}' },
+      ['text', 'set', 'acme', 'LOGIN_OTP', '--file', file('text', 'Code: {{otp}}')],
+    ],
+    [
+      'webhooks',
+      'app.webhook',
+      { appId: 'shop', url: 'https://shop.example/events' },
+      ['app', 'webhook', 'shop', '--url', 'https://shop.example/events'],
+    ],
+    [
+      'destinations',
+      'destination.set',
+      { rule: 'GB', action: 'allow', sender: 'Acme' },
+      ['destination', 'set', 'GB', 'allow', '--sender', 'Acme'],
+    ],
+    [
+      'budgets',
+      'budget.set',
+      { scope: 'server', period: 'day', amount: '5' },
+      ['budget', 'set', 'server', '--per', 'day', '--amount', '5'],
+    ],
+    [
+      'relays',
+      'relay.add',
+      { name: 'login', kind: 'logto', brand: 'acme', minutes: '10' },
+      ['relay', 'add', 'login', '--kind', 'logto', '--brand', 'acme', '--minutes', '10'],
+    ],
+  ]
+  const settings = { APP_CREDENTIALS: JSON.stringify({ shop: 'key-of-the-shop' }) }
+  const [byFile, byApi, byCommands] = ['file', 'api', 'commands'].map((name) => ({
+    ...settings,
+    ...databaseOf(`by-${name}.db`),
+  })) as [typeof settings, typeof settings, typeof settings]
+  const run = async (env: typeof settings, ...words: string[]) => {
+    const { code, stdout, stderr } = await otpost(words, env)
+    expect([words.slice(0, 2), code, stderr]).toEqual([words.slice(0, 2), 0, expect.any(String)])
+    return stdout
+  }
+  const states: string[] = []
+  for (const env of [byFile, byApi, byCommands]) await run(env, 'migrate')
+
+  const whole = { ...Object.fromEntries(entries.map(([part, _, fields]) => [part, [fields]])), prices }
+  await run(byFile, 'apply', file('whole.json', JSON.stringify(whole)))
+
+  const token = (await run(byApi, 'admin', 'token', 'create', 'ci', '--role', 'operator')).match(
+    /otp\w+_\w+/,
+  )?.[0]
+  const server = await startServer(byApi)
+  const calls = [
+    ['price.import', { prices }] as const,
+    ...entries.map((entry) => [entry[1], entry[2]] as const),
+  ]
+  for (const [action, fields] of calls) {
+    const answer = await fetch(new URL(`/api/manage/${action}`, server.url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify(fields),
+    })
+    expect([action, answer.status]).toEqual([action, 200])
+  }
+  await server.stop()
+
+  await run(byCommands, 'price', 'import', file('prices.csv', prices))
+  for (const [, , , words] of entries) await run(byCommands, ...words)
+
+  for (const env of [byFile, byApi, byCommands]) states.push(await run(env, 'config', 'export'))
+  expect(states[1]).toBe(states[0] ?? '')
+  expect(states[2]).toBe(states[0] ?? '')
+  expect(states[0]).toContain('minutes: "10"')
+})
