@@ -134,10 +134,8 @@ test('a server built by one file, by the API alone, and by commands alone have t
     ],
   ]
   const settings = { APP_CREDENTIALS: JSON.stringify({ shop: 'key-of-the-shop' }) }
-  const [byFile, byApi, byCommands] = ['file', 'api', 'commands'].map((name) => ({
-    ...settings,
-    ...databaseOf(`by-${name}.db`),
-  })) as [typeof settings, typeof settings, typeof settings]
+  const by = (name: string) => ({ ...settings, ...databaseOf(`by-${name}.db`) })
+  const [byFile, byApi, byCommands] = [by('file'), by('api'), by('commands')] as const
   const run = async (env: typeof settings, ...words: string[]) => {
     const { code, stdout, stderr } = await otpost(words, env)
     expect([words.slice(0, 2), code, stderr]).toEqual([words.slice(0, 2), 0, expect.any(String)])
