@@ -10,7 +10,7 @@ import { fieldsOf, reportJson } from './reading.ts'
 
 export const telegramSettings = declare('Telegram', {
   TELEGRAM_TOKEN: {
-    unset: 'unset: this server does not send by Telegram',
+    unset: 'unset',
     format: 'printable ASCII',
     valid: printable,
     secret: true,

@@ -10,7 +10,7 @@ import { fieldsOf, reportJson } from './reading.ts'
 
 export const whatsappSettings = declare('WhatsApp', {
   WHATSAPP_PHONE_NUMBER_ID: {
-    unset: 'unset: this server does not send by WhatsApp',
+    unset: 'unset',
     format: 'digits',
     valid: [/^[0-9]{1,30}$/, 'must be the ID of the phone number at Meta, which has only digits'],
     meaning: 'The ID of your phone number at Meta. It turns on the way `whatsapp`.',
@@ -29,7 +29,7 @@ export const whatsappSettings = declare('WhatsApp', {
   WHATSAPP_VERIFY_TOKEN: {
     format: 'text',
     secret: true,
-    meaning: 'A text of your choice, which you also enter at Meta as the verify token of the webhook.',
+    meaning: 'The verify token of the webhook, a text of your choice.',
   },
   WHATSAPP_TEMPLATE: {
     format: 'template name',
