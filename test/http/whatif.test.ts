@@ -4,6 +4,7 @@ import { readDestinationConfig } from '../../src/config/destinations.ts'
 import { PriceList } from '../../src/domain/money/prices.ts'
 import { modeAt } from '../../src/domain/operator/guard.ts'
 import { type WhatIfSettings, whatIf, whatIfRow } from '../../src/domain/operator/whatif.ts'
+import { Random } from '../simulation/random.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
 import { operate } from '../support/operator.ts'
@@ -94,6 +95,24 @@ describe('codes per phone and hour', () => {
     expect((await logged.whatIf({ phoneHour })).total).toMatchObject({ requests: 60, denied })
     expect((await limited.whatIf()).total).toMatchObject({ requests: 60 - denied, denied: 0 })
   })
+})
+
+test.each([1, 2, 3])('the settings in force deny nothing that was sent: history %d', async (seed) => {
+  const random = new Random(seed)
+  const env = { GUARD: 'deny', PHONE_LIMIT_PER_HOUR: '3', SMS_COUNTRIES: 'GB,LV,IN' }
+  const { app, send, whatIf } = await start(env)
+  await policyOf(app).rule('IN', 'block')
+  await policyOf(app).budget('country:*', '40')
+  let sent = 0
+  for (let step = 0; step < 120; step++) {
+    app.advance(random.below(600))
+    const phone = numbers[random.pick(['GB', 'GB', 'LV', 'IN'] as const)](random.below(12))
+    const before = (await app.outbox()).length
+    await send(phone, random.chance(0.6))
+    if ((await app.outbox()).length > before) sent++
+  }
+  expect((await whatIf()).total).toMatchObject({ requests: sent, denied: 0 })
+  expect(sent).toBeLessThan(110)
 })
 
 test('what was sent before the time counts, as for a server that runs on', async () => {
