@@ -58,12 +58,12 @@ async function start(
 }
 
 /** Another server on the same database, at the same time. */
-async function again(): Promise<TestApp> {
+async function again(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const { sms, whatsapp, voice } = providers
   const phoneRoutes = { plain: [sms], whatsapp: [whatsapp], voice: [voice] }
   const ladder = { ways: allWays, waitSeconds: 20 } as const
   const other = await createTestApp(
-    { PUBLIC_URL: 'https://otp.example', ...app.database.env },
+    { PUBLIC_URL: 'https://otp.example', ...app.database.env, ...env },
     { phoneRoutes, ladder },
   )
   other.clock.now = app.clock.now
@@ -671,6 +671,24 @@ test('the waiting code is encrypted, and no row contains it once the ladder has 
   expect(JSON.stringify(row)).not.toContain(phone)
   await app.post('/otp/verify', { phone, otp: code })
   expect(await rows()).toMatchObject([{ sealed: '' }])
+})
+
+test('a code that waits under the previous secret key is sent; without that key, its ladder ends', async () => {
+  const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
+  await start({}, { SECRET_KEY: oldKey })
+  await send()
+  const both = await again({ SECRET_KEY: `${newKey},${oldKey}` })
+  both.advance(20)
+  await settle(both)
+  expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  const one = await again({ SECRET_KEY: newKey })
+  one.advance(60)
+  await settle(one)
+  expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  expect(await rows()).toMatchObject([{ ended: 'no secret key of the server opens the code', sealed: '' }])
+  const otp = codes().at(-1)
+  expectSuccess(await both.post('/otp/verify', { phone, otp }))
+  await Promise.all([both.close(), one.close()])
 })
 
 test('without LADDER, nothing is stored', async () => {
