@@ -77,10 +77,8 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const { limited, listeners, conversionFeedback, jobTried, testEnded } = observers
   const mostWaiting = overrides.mostWaitingJobs ?? mostWaitingJobs
   const queue = new QueueWorker({ ...shared, notifyWatch, tried: jobTried, mostWaiting })
-  const hasLadders = config.ladder.ways.length > 1
-  const ladders = hasLadders
-    ? new Ladders({ ...shared, guard, conversionFeedback, tried: jobTried })
-    : undefined
+  const ladderPorts = { ...shared, guard, conversionFeedback, tried: jobTried }
+  const ladders = config.ladder.ways.length > 1 ? new Ladders(ladderPorts) : undefined
   const clockWatch = createClockWatch(context, shared)
   // Open pages are updated too when the database begins or ends to fail, although nothing is written then.
   const mark = async (at: number) => ((await context.databaseTrouble()) ? 'trouble' : eventLog.mark(at))
@@ -151,10 +149,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     { start: () => queue.tick(), finish: () => queue.stop() },
     { start: () => ladders?.tick(), finish: async () => ladders?.stop() },
     everySecond([clockWatch, alerts, events, guard, notifyWatch, queue, live], stopping.signal),
-    everySecond(
-      [tls, ladders].filter((part) => part !== undefined),
-      stopping.signal,
-    ),
+    ...[tls, ladders].map((part) => everySecond(part ? [part] : [], stopping.signal)),
     { start: () => cleanup.start() },
     { start: () => void context.noteSecret() },
   ]

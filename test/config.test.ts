@@ -349,7 +349,8 @@ describe('in production', () => {
 
 describe('LADDER', () => {
   test('each fault has a remedy', () => {
-    const ttl = 'LADDER_WAIT_SECONDS is more than OTP_TTL_SECONDS: a code would expire before its next way.'
+    const ttl = 'LADDER_WAIT_SECONDS must be at most OTP_TTL_SECONDS: a code would expire before its next way'
+    const names = 'LADDER must name ways of sms, whatsapp, telegram, voice, each once, separated by commas'
     const faults: Readonly<Record<string, readonly [Environment, string]>> = {
       'voice first': [{ LADDER: 'voice,sms' }, 'LADDER begins with voice. Name another way before it'],
       'not set up': [
@@ -357,12 +358,9 @@ describe('LADDER', () => {
         'LADDER names whatsapp, which is not set up. Set WHATSAPP_PHONE_NUMBER_ID',
       ],
       'not set up, later': [{ LADDER: 'sms,voice' }, 'Set VOICE_PROVIDER, or remove voice from LADDER'],
-      twice: [{ LADDER: 'sms, sms' }, 'LADDER names a way twice. Name each way once'],
-      unknown: [
-        { LADDER: 'sms,fax' },
-        'LADDER must name ways, separated by commas: sms, whatsapp, telegram, voice',
-      ],
-      'an empty name': [{ LADDER: 'sms,' }, 'LADDER must name ways'],
+      twice: [{ LADDER: 'sms, sms' }, names],
+      unknown: [{ LADDER: 'sms,fax' }, names],
+      'an empty name': [{ LADDER: 'sms,' }, names],
       'a wait over the lifetime': [{ LADDER_WAIT_SECONDS: '61', OTP_TTL_SECONDS: '60' }, ttl],
       'the usual wait over the lifetime': [{ LADDER: 'sms', OTP_TTL_SECONDS: '19' }, ttl],
     }

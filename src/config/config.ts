@@ -174,29 +174,22 @@ function readLadder(settings: Settings, setUp: readonly PhoneWay[]): Ladder {
   const waitSeconds = settings.integer(LADDER_WAIT_SECONDS)
   const isWaitGiven = settings.optional(LADDER_WAIT_SECONDS) !== undefined
   const given = settings.optional(LADDER)?.split(',') ?? []
-  if ((isWaitGiven || given.length > 0) && waitSeconds > settings.integer(codeSettings.OTP_TTL_SECONDS)) {
-    settings.refuse(
-      LADDER_WAIT_SECONDS.name,
-      'is more than OTP_TTL_SECONDS: a code would expire before its next way. Set it to at most OTP_TTL_SECONDS',
-    )
+  const isLong = waitSeconds > settings.integer(codeSettings.OTP_TTL_SECONDS)
+  if (isLong && (isWaitGiven || given.length > 0)) {
+    const why = 'a code would expire before its next way'
+    settings.refuse(LADDER_WAIT_SECONDS.name, `must be at most OTP_TTL_SECONDS: ${why}`)
   }
-  const ways = given.flatMap((word) => phoneWays.find((way) => way === word.trim()) ?? [])
-  const refuse = (problem: string) => settings.refuse(LADDER.name, problem)
-  if (ways.length < given.length) refuse(`must name ways, separated by commas: ${phoneWays.join(', ')}`)
-  if (new Set(ways).size < ways.length) refuse('names a way twice. Name each way once')
-  if (ways[0] === 'voice') refuse('begins with voice. Name another way before it, such as sms')
-  for (const way of ways) {
-    if (way === 'sms' || setUp.includes(way)) continue
-    refuse(`names ${way}, which is not set up. Set ${settingsOfWays[way]}, or remove ${way} from LADDER`)
-  }
+  const ways = new Set(given.flatMap((word) => phoneWays.find((way) => way === word.trim()) ?? []))
   const [first = 'sms', ...others] = ways
+  const refuse = (problem: string) => settings.refuse(LADDER.name, problem)
+  if (ways.size < given.length)
+    refuse(`must name ways of ${phoneWays.join(', ')}, each once, separated by commas`)
+  if (first === 'voice') refuse('begins with voice. Name another way before it, such as sms')
+  for (const way of ways.difference(new Set(setUp))) {
+    const setting = chatWays.find((each) => each.way === way)?.setting.name ?? 'VOICE_PROVIDER'
+    refuse(`names ${way}, which is not set up. Set ${setting}, or remove ${way} from LADDER`)
+  }
   return { ways: [first, ...others], waitSeconds }
-}
-
-const settingsOfWays: Readonly<Record<OtherWay, string>> = {
-  whatsapp: 'WHATSAPP_PHONE_NUMBER_ID',
-  telegram: 'TELEGRAM_TOKEN',
-  voice: 'VOICE_PROVIDER',
 }
 
 type ReadRoute = ReturnType<typeof readRoute>

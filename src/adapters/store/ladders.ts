@@ -1,5 +1,5 @@
-import { and, asc, eq, gt, inArray, isNull, lte, or } from 'drizzle-orm'
-import type { DueLadder, LadderStore } from '../../domain/otp/ladder.ts'
+import { and, asc, eq, gt, gte, inArray, isNull, lte, or } from 'drizzle-orm'
+import { type DueLadder, failureCountsMs, type LadderStore } from '../../domain/otp/ladder.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import type { Orm } from './statements.ts'
 
@@ -19,7 +19,7 @@ export function createLadderStore({
   write,
   writeCounted,
 }: Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted'>): LadderStore {
-  const { requestId, dueAt, reportKey, ways } = ladders
+  const { requestId, dueAt, reportKey, sentAt, ways } = ladders
   const reportsOf = (keys: readonly string[]) =>
     orm
       .select()
@@ -45,11 +45,8 @@ export function createLadderStore({
       return taken.map((row): DueLadder => {
         const keys = row.reportKeys.split(' ')
         const own = reports.filter(({ key }) => keys.includes(key))
-        return { ...row, dueAt: now + leaseMs, reports: own }
+        return { ...row, reports: own }
       })
-    },
-    wait: async (ladder, until) => {
-      await changeDue(ladder, until)
     },
     sent: async ({ requestId: id, ...message }) => {
       await write(
@@ -65,7 +62,7 @@ export function createLadderStore({
     },
     end: (id, ended) => write(ladderEnd(orm, ladders, id, ended)),
     reported: async (keys, now) => {
-      const isOne = and(inArray(reportKey, [...keys]), gt(dueAt, now))
+      const isOne = and(inArray(reportKey, [...keys]), gt(dueAt, now), gte(sentAt, now - failureCountsMs))
       const found = await orm.select().from(ladders).where(isOne)
       await Promise.all(found.map((row) => changeDue(row, now)))
     },

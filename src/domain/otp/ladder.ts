@@ -1,6 +1,5 @@
 import type { MessageReport } from '../delivery/delivery-reports.ts'
 import type { LadderRow } from '../ground/ladder-row.ts'
-import { isFromBeforeStep } from '../ground/ports.ts'
 import { type PhoneWay, phoneWays } from '../ground/providers.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
 
@@ -14,8 +13,6 @@ export interface Ladder {
 }
 
 export interface DueLadder extends LadderRow {
-  /** The end of the lease. */
-  readonly dueAt: EpochMs
   readonly reports: readonly MessageReport[]
 }
 
@@ -33,17 +30,15 @@ export interface LadderStore {
     readonly leaseMs: number
     readonly limit: number
   }): Promise<readonly DueLadder[]>
-  /** Unless a report made it due meanwhile. */
-  wait(ladder: Pick<DueLadder, 'requestId' | 'dueAt'>, until: EpochMs): Promise<void>
   /** A message was accepted. Unless the ladder has ended or gone on. A final report that came before makes it due. */
   sent(message: SentByLadder): Promise<void>
   end(requestId: string, why: string): Promise<void>
-  /** These messages have final reports: ladders whose latest message is one of them are due. */
+  /** These messages have final reports. A ladder is due if the latest message is one of them, for as long as a failure counts. */
   reported(keys: readonly string[], now: EpochMs): Promise<void>
 }
 
 /** Within this time after a message, its failure begins the next way. */
-const failureCountsMs = minuteMs
+export const failureCountsMs = minuteMs
 
 export function waysIn(text: string): readonly PhoneWay[] {
   return text.split(',').flatMap((name) => phoneWays.find((way) => way === name) ?? [])
@@ -54,17 +49,14 @@ export function dueAfter({ waitSeconds }: Ladder, sentAt: EpochMs): EpochMs {
   return sentAt + (waitSeconds * 1000 || failureCountsMs)
 }
 
-/** What a due ladder does: the next way, an end and its reason, or nothing until then. */
+/** What a due ladder does: the next way, or an end and its reason. */
 export function stepOf(
   { reportKey, sentAt, reports }: DueLadder,
-  ladder: Ladder,
-  now: EpochMs,
-): 'next' | { readonly end: string } | { readonly waitUntil: EpochMs } {
+  { waitSeconds }: Ladder,
+): 'next' | { readonly end: string } {
   if (reports.some(({ status }) => status === 'delivered')) return { end: 'a message was delivered' }
-  const report = reports.find(({ key }) => key === reportKey)
-  if (sentAt !== null && report?.status === 'failed' && report.at <= sentAt + failureCountsMs) return 'next'
-  // Null: the process that sent it has ended. Before a step of the clock: the code cannot be used any more.
-  const isOver = sentAt === null || isFromBeforeStep(sentAt, now) || now >= dueAfter(ladder, sentAt)
-  if (!isOver) return { waitUntil: dueAfter(ladder, sentAt) }
-  return ladder.waitSeconds > 0 ? 'next' : { end: 'no delivery report said that the message failed' }
+  const latest = reports.find(({ key }) => key === reportKey)
+  const hasFailed = latest?.status === 'failed' && latest.at <= (sentAt ?? 0) + failureCountsMs
+  if (hasFailed || waitSeconds > 0) return 'next'
+  return { end: 'no delivery report said that the message failed' }
 }

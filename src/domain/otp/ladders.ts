@@ -6,7 +6,7 @@ import {
   noStep,
   saveSkipped,
 } from '../delivery/delivery.ts'
-import { smsWay, type WayPorts } from '../delivery/way.ts'
+import { type SmsWay, smsWay, type WayPorts } from '../delivery/way.ts'
 import { judged } from '../ground/body.ts'
 import { mask } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
@@ -19,7 +19,7 @@ import type { Effect } from '../limits/effects.ts'
 import { pass, type Settle } from '../limits/gates.ts'
 import { type Claim, type Gate, type LimitSettings, type Subject, sendLimits } from '../limits/limits.ts'
 import { Charge } from '../money/charge.ts'
-import type { ReadPolicy } from '../policy/policy.ts'
+import type { Policy, ReadPolicy } from '../policy/policy.ts'
 import {
   mayBeSent,
   newRequestContext,
@@ -62,8 +62,6 @@ export interface WaitingCode extends Pick<GuardedSend, 'ip' | 'device' | 'isTrus
 interface Climb {
   readonly row: Pick<LadderRow, 'requestId' | 'ways' | 'reportKeys' | 'expiresAt'>
   readonly waiting: WaitingCode
-  /** Of the limits of all these messages. Empty: the request has them. */
-  readonly gates: readonly Gate[]
   /** Of the request, by the stopwatch. */
   readonly deadline?: number
 }
@@ -133,7 +131,7 @@ export class Ladders {
        */
       goOn: async (isAccepted: boolean, deadline: number): Promise<boolean> => {
         try {
-          if (!isAccepted) return await this.climb(context, { row, waiting, gates: [], deadline })
+          if (!isAccepted) return await this.climb(context, { row, waiting, deadline })
           await this.saveSent(context, row, waysIn(row.ways))
         } catch (error) {
           context.fault = error
@@ -183,22 +181,18 @@ export class Ladders {
   private async process(due: DueLadder): Promise<void> {
     const { ladderStore: ladders, ladder, now, sealing, secrets } = this.ports
     const { requestId } = due
-    const step = stepOf(due, ladder, now())
-    if (step !== 'next')
-      return 'end' in step ? ladders.end(requestId, step.end) : ladders.wait(due, step.waitUntil)
+    const step = stepOf(due, ladder)
+    if (step !== 'next') return ladders.end(requestId, step.end)
     const opened = sealing.unseal(due.sealed, ownerOf(requestId))
     if (!opened) return ladders.end(requestId, 'no secret key of the server opens the code')
     const waiting: WaitingCode = JSON.parse(opened.text)
     const { to, app, brand, operation } = waiting
-    const subject = secrets.subjects('SMS', to)
-    const recipient = { channel: 'SMS', to, subject, mailbox: subject } as const
     const context: RequestContext = {
       ...newRequestContext({ requestId, at: now(), clientIp: '' }),
-      ...{ isJob: true, operation, app, brand, channel: 'SMS', recipient: mask(recipient) },
-      ...{ recipientHash: subject[0], attemptsBegun: due.attempts },
+      ...{ isJob: true, operation, app, brand, channel: 'SMS', recipient: mask({ channel: 'SMS', to }) },
+      ...{ recipientHash: secrets.subjects('SMS', to)[0], attemptsBegun: due.attempts },
     }
-    const limits = sendLimits(this.ports, recipient, { brandSlug: brand, longestMs: 0 })
-    await this.climb(context, { row: due, waiting, gates: limits.filter(isNoCooldown) })
+    await this.climb(context, { row: due, waiting })
     this.ports.tried(context)
   }
 
@@ -229,7 +223,7 @@ export class Ladders {
   /** @param settles receives what must follow the messages */
   private async send(
     context: RequestContext,
-    { row, waiting, gates, deadline }: Climb,
+    { row, waiting, deadline }: Climb,
     [way, ...further]: readonly PhoneWay[],
     settles: Settle[],
   ): Promise<Sent> {
@@ -240,22 +234,18 @@ export class Ladders {
     const policy = await ports.policy()
     const subject = ports.secrets.subjects('SMS', to)
     if (brand?.status !== 'active' || !way) return { end: 'the brand is not active' }
-    // What it notes is not of the request.
-    const noted = { ...context }
     const about = { field: 'phone', brand, policy, isTemplate: true, way }
-    const found = judged(() => smsWay(ports, noted, { channel: 'SMS', to }, about))
+    // What it notes is not of the request.
+    const found = judged(() => smsWay(ports, { ...context }, { channel: 'SMS', to }, about))
     if (found instanceof Failure) return 'next'
     const message = smsOf(ports, brand, content, found, {
       ...{ requestId, to, recipientHash: subject[0], position: null },
       validitySeconds: Math.max(1, Math.floor((row.expiresAt - ports.now()) / 1000)),
       expectsFeedback: ports.conversionFeedback !== undefined,
     })
-    const isClaimed = gates.length === 0 || settles.length > 0
-    const phone = { to, country: found.country, isAllowedCountry: found.isAllowed }
-    const counted = { ...waiting, subject, recipient: subject[0], phone }
-    const ofGuard = isClaimed ? undefined : await guarded(ports, context, counted, policy.prefixes)
-    // The code is counted already.
-    void ofGuard?.settle?.({ sent: 0, failed: [] }, [])
+    // A request has claimed the limits of all its messages.
+    const needsLimits = context.isJob && settles.length === 0
+    const limits = needsLimits ? await this.limitsOf(context, waiting, subject, found, policy) : []
     const charge = new Charge(policy, { app, brand: brand.slug, of: 'codes' }, context, ports, [message])
     const next = { ways: further.join(), attempts: context.attemptsBegun + attemptsOfLostMessage }
     const advance: Effect = { kind: 'ladder-way', requestId, ...next, dueAt: ports.now() + leaseMs }
@@ -264,8 +254,7 @@ export class Ladders {
     const limitsBefore = context.limits.length
     let lost: Sent | undefined
     try {
-      const own = isClaimed ? [] : [...gates, { refusal: ofGuard?.refusal }]
-      const { settle } = await pass(ports, context, [only, ...own, charge], async (claims, effects) => {
+      const { settle } = await pass(ports, context, [only, ...limits, charge], async (claims, effects) => {
         const decision = await ports.store.sendAgain(code, claims, ports.now(), effects)
         if (!decision.allowed && decision.refusedBy === 0) lost = decision.isGone ? gone : 'taken'
         return decision
@@ -279,11 +268,29 @@ export class Ladders {
       return 'next'
     } finally {
       // Those of the request itself stay.
-      if (gates.length === 0) context.limits.length = limitsBefore
+      if (!context.isJob) context.limits.length = limitsBefore
     }
     const options = { charging: charge, isFollowed: further.length > 0, ...(deadline && { deadline }) }
     const { kind } = await deliverSms(ports, context, message, options)
     return kind === 'accepted' ? 'accepted' : 'next'
+  }
+
+  private async limitsOf(
+    context: RequestContext,
+    waiting: WaitingCode,
+    subject: Subject,
+    { country, isAllowed }: SmsWay,
+    { prefixes }: Policy,
+  ): Promise<readonly Gate[]> {
+    const { to, brand: brandSlug } = waiting
+    const recipient = { channel: 'SMS', to, subject, mailbox: subject } as const
+    const phone = { to, country, isAllowedCountry: isAllowed }
+    const code = { ...waiting, subject, recipient: subject[0], phone }
+    const { refusal, settle } = await guarded(this.ports, context, code, prefixes)
+    // The code is counted already.
+    void settle?.({ sent: 0, failed: [] }, [])
+    const limits = sendLimits(this.ports, recipient, { brandSlug, longestMs: 0 })
+    return [...limits.filter(isNoCooldown), { refusal }]
   }
 
   /** @param waiting unless the request does the rest */
