@@ -39,10 +39,9 @@ export function readTransaction(given: unknown, isTopLevelDomain: IsTopLevelDoma
     if (value !== undefined && isValid(value)) return value
     throw invalidField(`transaction.${rule.name}`, `must be ${rule.description}.`)
   }
-  const [whole = '', fraction = ''] = read(transactionRules.amount).split('.')
-  const decimals = fraction.replace(/0+$/, '')
+  const amount = read(transactionRules.amount).replace(/^0+(?=\d)/, '')
   return {
-    amount: `${whole.replace(/^0+(?=.)/, '')}${decimals && `.${decimals}`}`,
+    amount: amount.replace(/\.0*$|(\.\d*?)0+$/, '$1'),
     currency: read(transactionRules.currency, (code) => currencies.has(code.toUpperCase())).toUpperCase(),
     payee: read(transactionRules.payee),
   }
