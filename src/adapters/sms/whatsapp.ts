@@ -101,8 +101,10 @@ export const whatsapp: SmsProviderSpec = {
         deliveryReports: {
           namedBy: 'providerMessageId',
           read: (call) =>
-            isChallenge(call) ? answeredBy(call, verifyToken) : readStatuses(call, appSecret, numberId),
-          answer: (call) => (isChallenge(call) ? call.fields['hub.challenge'] : undefined),
+            call.body.length === 0
+              ? readChallenge(call, verifyToken)
+              : readStatuses(call, appSecret, numberId),
+          answer: ({ fields, body }) => (body.length === 0 ? fields['hub.challenge'] : undefined),
         },
       }
     }
@@ -157,8 +159,7 @@ function requestOf({ to, code, template }: Sms, name: string, language: string) 
 /** A message ID of WhatsApp contains the number, so that the log has its hash. */
 function outcomeOf(status: number, text: string): Outcome {
   const { messages, error } = fieldsOf(text)
-  const [message] = listOf(messages)
-  const { id } = Object(message)
+  const { id } = Object([messages].flat()[0])
   if (status >= 200 && status < 300 && error === undefined) {
     return typeof id === 'string' && id !== ''
       ? { kind: 'accepted', providerMessageId: sha256(id) }
@@ -174,16 +175,8 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === 'number' && /^[0-9]{1,7}$/.test(String(code)) ? String(code) : undefined
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
 /** Meta verifies the URL of a webhook by a GET, and expects the text of `hub.challenge`. */
-function isChallenge({ fields, body }: CallbackRequest): boolean {
-  return body.length === 0 && fields['hub.mode'] !== undefined
-}
-
-function answeredBy({ fields }: CallbackRequest, verifyToken: string): readonly DeliveryReport[] {
+function readChallenge({ fields }: CallbackRequest, verifyToken: string): readonly DeliveryReport[] {
   if (!isSame(fields['hub.verify_token'] ?? '', verifyToken)) {
     throw new Failure('forbidden', 'The verify token is not WHATSAPP_VERIFY_TOKEN.')
   }
@@ -210,16 +203,16 @@ function readStatuses(
     throw invalid('The request must be a webhook of a WhatsApp business account.')
   }
   return entry
-    .flatMap((each) => listOf(Object(each).changes))
+    .flatMap((each) => [Object(each).changes].flat())
     .map((change) => Object(Object(change).value))
     .filter(({ metadata }) => Object(metadata).phone_number_id === numberId)
-    .flatMap(({ statuses: each }) => listOf(each).flatMap(reportsOf))
+    .flatMap(({ statuses: each }) => [each].flat().flatMap(reportsOf))
 }
 
 function reportsOf(about: unknown): readonly DeliveryReport[] {
   const { id, status, errors } = Object(about)
   if (typeof id !== 'string' || typeof status !== 'string') return []
   const known = statuses.get(status) ?? 'pending'
-  const reason = known === 'failed' ? (codeOf(listOf(errors)[0]) ?? status) : null
+  const reason = known === 'failed' ? (codeOf([errors].flat()[0]) ?? status) : null
   return [{ providerMessageId: sha256(id), status: known, reason }]
 }
