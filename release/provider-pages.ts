@@ -19,7 +19,7 @@ function indexPage(files: readonly ProviderFile[]): string {
   return page(
     '# Gateways with a shipped file',
     generated,
-    'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE` and set the settings of its page. **None of them was ever called:** each file follows the documentation of its gateway. Where that names no code for a wrong number, a rate limit or a fault of the server, the HTTP status decides. A wrong number can then count as an error of the account.',
+    'For operators who choose an SMS gateway. otpost contains a [provider file](files.md) for each of these gateways. To use one, name it in `SMS_PLAIN` or `SMS_TEMPLATE`, set the settings of its page, and [try it](README.md#try-a-provider). **None of them was ever called:** each file follows the documentation of its gateway. Where that names no code for a wrong number, a rate limit or a fault of the server, the HTTP status decides. A wrong number can then count as an error of the account. [Delivery reports](README.md#delivery-reports) need `PUBLIC_URL`.',
     files
       .map(
         ({ name, provider, reports }) =>
@@ -31,11 +31,11 @@ function indexPage(files: readonly ProviderFile[]): string {
 
 function providerPage(file: ProviderFile): string {
   const { provider, name, docs, settings, notes = [] } = file
-  const ownNotes = notes.filter((note) => !onIndex.test(note))
+  const remarks = [...reportRemark(file), ...notes.filter((note) => !onIndex.test(note))]
   return page(
     `# ${name}`,
     generated,
-    `[Connect](README.md) with \`SMS_PLAIN=${provider}\` and:`,
+    `[Connect](shipped.md) with \`SMS_PLAIN=${provider}\` and:`,
     Object.entries(settings)
       .map(([setting, { secret, default: usual, meaning = '' }]) => {
         const facts = [
@@ -46,17 +46,15 @@ function providerPage(file: ProviderFile): string {
         return `- \`${setting}\`${facts.length === 0 ? '' : ` (${facts.join(', ')})`}: ${meaning}`.trim()
       })
       .join('\n'),
-    reportWords(file, ownNotes),
-    ...(ownNotes.length === 0 ? [] : [ownNotes.map((note) => `- ${note}`).join('\n')]),
-    `**Never called.** [Documentation](${docs}).`,
+    ...(remarks.length === 0 ? [] : [remarks.map((remark) => `- ${remark}`).join('\n')]),
+    `[Documentation](${docs}).`,
   )
 }
 
-function reportWords(file: ProviderFile, notes: readonly string[]): string {
-  const { reports } = file
-  if (!reports) return 'No delivery reports.'
+/** Where to enter the status callback URL, unless a request has it or a note says so. */
+function reportRemark(file: ProviderFile): readonly string[] {
+  const { reports, notes = [] } = file
   const isExplained = notes.some((note) => note.includes('`otpost callbacks`'))
-  return isExplained || placeholdersOf(file).has('reportUrl')
-    ? 'Delivery reports: set `PUBLIC_URL`.'
-    : 'Delivery reports: set `PUBLIC_URL`, and enter the URL of `otpost callbacks`.'
+  if (!reports || isExplained || placeholdersOf(file).has('reportUrl')) return []
+  return ['Enter the URL of `otpost callbacks` for delivery reports.']
 }
