@@ -546,7 +546,7 @@ test('in any history: each way once, with one code, and none after the code has 
     }
     for (const provider of Object.values(providers)) provider.answer(() => ({ kind: 'accepted' }))
   })
-  await fc.assert(property, { numRuns: 60 })
+  await fc.assert(property, { numRuns: 40 })
 }, 60_000)
 
 describe('what the app and operators see', () => {
@@ -630,6 +630,28 @@ test('a fault of the store after a message changes no answer', async () => {
   expectSuccess(await send(), ['expiresIn'])
   expectSuccess(await app.post('/otp/verify', { phone, otp: codes().at(-1) }))
   expect(sent()).toEqual({ whatsapp: 2, sms: 1, voice: 0 })
+})
+
+test('after a fault of the store the way follows later; if its step was committed, the way counts as used', async () => {
+  await start()
+  const { store } = app.app.context
+  const sendAgain = store.sendAgain.bind(store)
+  const step = spyOn(store, 'sendAgain').mockRejectedValueOnce(new Error('the disk is full'))
+  await send()
+  await pass(20)
+  expect(sent()).toEqual({ whatsapp: 1, sms: 0, voice: 0 })
+  expect(app.lines).toContainEqual(expect.objectContaining({ requestId: expect.any(String) }))
+  await pass(13)
+  expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  phone = freshPhone()
+  await send()
+  step.mockImplementationOnce(async (...input) => {
+    await sendAgain(...input)
+    throw new Error('the connection is lost')
+  })
+  await report('whatsapp', 'failed')
+  await pass(13)
+  expect(sent()).toEqual({ whatsapp: 2, sms: 1, voice: 1 })
 })
 
 describe('after a crash', () => {

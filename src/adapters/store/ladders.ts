@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, isNull, lte, or } from 'drizzle-orm'
+import { and, asc, eq, gt, gte, inArray, isNull, lte } from 'drizzle-orm'
 import { type DueLadder, failureCountsMs, type LadderStore } from '../../domain/otp/ladder.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import type { Orm } from './statements.ts'
@@ -36,8 +36,13 @@ export function createLadderStore({
   }
   return {
     take: async ({ now, latestDueAt, leaseMs, limit }) => {
-      const isDue = or(lte(dueAt, now), gt(dueAt, latestDueAt))
-      const due = await orm.select().from(ladders).where(isDue).orderBy(asc(dueAt)).limit(limit)
+      const found = await Promise.all(
+        // Each by the index: thousands may wait.
+        [lte(dueAt, now), gt(dueAt, latestDueAt)].map((isDue) =>
+          orm.select().from(ladders).where(isDue).orderBy(asc(dueAt)).limit(limit),
+        ),
+      )
+      const due = found.flat().slice(0, limit)
       if (due.length === 0) return []
       const isTaken = await Promise.all(due.map((row) => changeDue(row, now + leaseMs)))
       const taken = due.filter((_, index) => isTaken[index])

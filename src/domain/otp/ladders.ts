@@ -72,7 +72,7 @@ type Sent = 'accepted' | 'next' | 'taken' | { readonly end: string }
 const gone = { end: 'the code has expired or was revoked' } as const
 
 /** In flight in a process. */
-const concurrency = 32
+const concurrency = 64
 
 /** Beyond a delivery. Claims keep a late process from sending twice. */
 const leaseMarginMs = 5000
