@@ -62,6 +62,8 @@ const notes: Readonly<Record<string, string>> = {
   'AWS End User Messaging SMS': 'See [AWS End User Messaging SMS](providers/aws-sms.md).',
   WhatsApp: 'See [WhatsApp](providers/whatsapp.md).',
   Telegram: 'See [Telegram](providers/telegram.md).',
+  'Twilio voice': 'See [Twilio voice](providers/twilio-voice.md).',
+  'Vonage voice': 'See [Vonage voice](providers/vonage-voice.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
   Tracing: 'otpost supports these variables of the OpenTelemetry specification.',

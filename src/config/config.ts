@@ -30,7 +30,7 @@ import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
 import { isLoopback, Settings } from './settings.ts'
 import { readNetworks, readStoreSettings } from './store.ts'
-import { chatWays } from './ways.ts'
+import { chatWays, voiceSpec } from './ways.ts'
 
 export type Config = ReturnType<typeof readConfig>
 
@@ -165,6 +165,8 @@ function readPhoneRoutes(
   for (const { way, spec, setting } of chatWays) {
     if (settings.optional(setting) !== undefined) others[way] = [spec.configure(settings, way)]
   }
+  const voice = voiceSpec(settings)
+  if (voice) others.voice = [voice.configure(settings, 'voice')]
   return { plain: plain.providers, template: template.providers, ...others }
 }
 

@@ -3,7 +3,7 @@ import { codeSettings, messageSettings, smsSpendSettings } from './server-settin
 import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
 import { Settings } from './settings.ts'
-import { chatWays } from './ways.ts'
+import { chatWays, voiceSpec } from './ways.ts'
 
 export type DestinationConfig = ReturnType<typeof readDestinationConfig>
 
@@ -19,7 +19,10 @@ export function readDestinationConfig(env: Env) {
       smsMode,
       plain: settings.list(messageSettings.SMS_PLAIN),
       template: smsMode === 'plain' ? [] : settings.list(messageSettings.SMS_TEMPLATE),
-      others: chatWays.flatMap(({ spec, setting }) => (settings.optional(setting) ? spec.name : [])),
+      others: [
+        ...chatWays.flatMap(({ spec, setting }) => (settings.optional(setting) ? spec.name : [])),
+        voiceSpec(settings)?.name ?? [],
+      ].flat(),
     },
     smsCountries: readCountries(settings),
     guard: settings.oneOf(smsSpendSettings.GUARD),

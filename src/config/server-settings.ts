@@ -241,6 +241,12 @@ export const messageSettings = declare('Messages', {
     meaning:
       'How long a code waits for a delivery report before the next way of `LADDER`, at most `OTP_TTL_SECONDS`. `0`: it does not wait.',
   },
+  VOICE_PROVIDER: {
+    unset: 'unset: this server makes no calls',
+    format: '`twilio-voice` or `vonage-voice`',
+    valid: [/^\s*(twilio|vonage)-voice\s*$/, 'must be twilio-voice or vonage-voice'],
+    meaning: 'The provider that speaks codes in calls. It turns on the way `voice`.',
+  },
   CONFIG_FILE: {
     unset: 'unset: the database alone has the configuration',
     format: 'file',

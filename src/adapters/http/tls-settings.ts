@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { tlsSettings } from '../../config/server-settings.ts'
 import { ConfigError, type Settings } from '../../config/settings.ts'
+import { readPem } from '../crypto/pem.ts'
 
 export type TlsConfig = NonNullable<ReturnType<typeof readTls>>
 
@@ -38,20 +38,4 @@ export function readPair({ certFile, keyFile, acme }: TlsConfig) {
   if (!cert.parsed.checkPrivateKey(key.parsed))
     throw new ConfigError([`${keyName} (${keyFile}) does not belong to the certificate in ${certFile}`])
   return { cert: cert.pem, key: key.pem, validTo: cert.parsed.validTo }
-}
-
-function readPem<Parsed>(name: string, file: string, kind: string, parse: (pem: string) => Parsed) {
-  let pem: string
-  try {
-    pem = readFileSync(file, 'utf8')
-  } catch (error) {
-    const { code = 'error' } = error as NodeJS.ErrnoException
-    const problem = `cannot be read (${code}): correct the path, or let this user read it`
-    throw new ConfigError([`${name} (${file}) ${problem}`])
-  }
-  try {
-    return { pem, parsed: parse(pem) }
-  } catch {
-    throw new ConfigError([`${name} (${file}) has no ${kind} in PEM without a passphrase`])
-  }
 }

@@ -8,7 +8,9 @@ import type { SmsProviderSpec } from './provider.ts'
 import { sns } from './sns.ts'
 import { telegram } from './telegram.ts'
 import { twilio } from './twilio.ts'
+import { twilioVoice } from './twilio-voice.ts'
 import { vonage } from './vonage.ts'
+import { vonageVoice } from './vonage-voice.ts'
 import { webhook } from './webhook.ts'
 import { whatsapp } from './whatsapp.ts'
 
@@ -24,6 +26,8 @@ export const providerSpecs: readonly SmsProviderSpec[] = [
   awsSms,
   whatsapp,
   telegram,
+  twilioVoice,
+  vonageVoice,
 ]
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { declare } from '../../config/setting.ts'
+import type { Settings } from '../../config/settings.ts'
 import type { Meaning } from '../../domain/delivery/provider-codes.ts'
 import { Failure, invalid } from '../../domain/ground/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/ground/providers.ts'
@@ -8,7 +9,7 @@ import { call, meaningOfStatus } from './http.ts'
 import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf } from './reading.ts'
 
-const twilioSettings = declare('Twilio', {
+export const twilioSettings = declare('Twilio', {
   TWILIO_ACCOUNT_SID: {
     format: '`AC` and 32 hexadecimal digits',
     valid: [/^AC[0-9a-fA-F]{32}$/, 'must be AC and 32 hexadecimal digits'],
@@ -70,16 +71,10 @@ export const twilio: SmsProviderSpec = {
   },
   configure(settings) {
     const why = 'the SMS provider twilio needs it'
-    const account = settings.required(twilioSettings.TWILIO_ACCOUNT_SID, why)
-    const token = settings.required(twilioSettings.TWILIO_AUTH_TOKEN, why)
+    const { account, token, headers } = twilioAccount(settings, why)
     const from = settings.required(twilioSettings.TWILIO_FROM, why)
     const base = settings.baseUrl(twilioSettings.TWILIO_BASE_URL)
     const url = `${base}/2010-04-01/Accounts/${account}/Messages.json`
-    const headers = {
-      authorization: `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`,
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-    }
     return () => ({
       name: 'twilio',
       endpoint: url,
@@ -94,6 +89,17 @@ export const twilio: SmsProviderSpec = {
       deliveryReports: { namedBy: 'attempt', read: (call) => readCallback(call, token) },
     })
   },
+}
+
+export function twilioAccount(settings: Settings, why: string) {
+  const account = settings.required(twilioSettings.TWILIO_ACCOUNT_SID, why)
+  const token = settings.required(twilioSettings.TWILIO_AUTH_TOKEN, why)
+  const headers = {
+    authorization: `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`,
+    'content-type': 'application/x-www-form-urlencoded',
+    accept: 'application/json',
+  }
+  return { account, token, headers }
 }
 
 const messagingService = /^MG[0-9a-fA-F]{32}$/
@@ -141,29 +147,35 @@ function outcomeOf(httpStatus: number, text: string): Outcome {
   return { kind: 'accepted', providerMessageId: sid }
 }
 
-function isSuccess(httpStatus: number): boolean {
+export function isSuccess(httpStatus: number): boolean {
   return httpStatus >= 200 && httpStatus <= 299
 }
 
-function refusalOf(httpStatus: number, text: string): Outcome {
-  return refusal(fieldsOf(text).code, meaningOfStatus(httpStatus), `HTTP ${httpStatus}`)
+export function refusalOf(httpStatus: number, text: string, known = codes): Outcome {
+  return refusal(fieldsOf(text).code, meaningOfStatus(httpStatus), `HTTP ${httpStatus}`, known)
 }
 
-function refusal(code: unknown, meaning: Meaning, reason: string): Outcome {
+function refusal(code: unknown, meaning: Meaning, reason: string, known = codes): Outcome {
   if (typeof code !== 'number' || !/^[0-9]{5}$/.test(String(code))) return failure(meaning, reason)
-  return failure(codes.get(String(code)) ?? meaning, String(code))
+  return failure(known.get(String(code)) ?? meaning, String(code))
 }
 
-/** "Outbound Message Status in Status Callbacks": a form, signed with the auth token. */
-function readCallback({ url, headers, body }: CallbackRequest, token: string): readonly DeliveryReport[] {
-  const fields = new URLSearchParams(Buffer.from(body).toString())
-  const given = headers['x-twilio-signature'] ?? ''
-  const isSigned = signedUrls(url).some((signed) => isSame(given, signature(token, signed, fields)))
-  if (!isSigned) throw new Failure('forbidden', 'The signature is wrong.')
+/** "Outbound Message Status in Status Callbacks". */
+function readCallback(call: CallbackRequest, token: string): readonly DeliveryReport[] {
+  const fields = signedForm(call, token)
   const status = statuses.get(fields.get('MessageStatus') ?? '')
   if (!status) throw invalid('`MessageStatus` must be a message status of Twilio.')
   const code = fields.get('ErrorCode') ?? ''
   return [{ status, reason: status === 'failed' && /^[0-9]{1,6}$/.test(code) ? code : null }]
+}
+
+/** A form, signed with the auth token. */
+export function signedForm({ url, headers, body }: CallbackRequest, token: string): URLSearchParams {
+  const fields = new URLSearchParams(Buffer.from(body).toString())
+  const given = headers['x-twilio-signature'] ?? ''
+  const isSigned = signedUrls(url).some((signed) => isSame(given, signature(token, signed, fields)))
+  if (!isSigned) throw new Failure('forbidden', 'The signature is wrong.')
+  return fields
 }
 
 /** "Webhooks Security": the HMAC covers the URL, then the fields' names and values sorted by name. */

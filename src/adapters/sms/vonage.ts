@@ -12,7 +12,7 @@ import { apiUrl, failure, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, type JsonFields, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
-const vonageSettings = declare('Vonage', {
+export const vonageSettings = declare('Vonage', {
   VONAGE_API_KEY: { format: 'printable ASCII', valid: printable, secret: true, meaning: 'The API key.' },
   VONAGE_API_SECRET: {
     format: 'printable ASCII',

@@ -1,5 +1,14 @@
 import { maskEmail, maskPhone } from '../ground/contact.ts'
-import type { Mail, Mailer, Outcome, PhoneRoute, Segments, Sms, SmsMessage } from '../ground/providers.ts'
+import type {
+  Mail,
+  Mailer,
+  Outcome,
+  PhoneRoute,
+  Segments,
+  Sms,
+  SmsMessage,
+  SmsProvider,
+} from '../ground/providers.ts'
 import type { Clock, Stopwatch } from '../ground/time.ts'
 import { type Attempt, type Cost, mayBeSent, type RequestContext } from '../request/request-context.ts'
 import type { EventLog } from '../request/request-trace.ts'
@@ -29,7 +38,7 @@ export function longestDeliveryMs(providerTimeoutMs: number): number {
 
 interface AttemptedStep {
   readonly route: PhoneRoute | null
-  readonly provider: { readonly name: string }
+  readonly provider: Pick<SmsProvider, 'name' | 'languageOf'>
   readonly segments: Segments | null
 }
 
@@ -164,12 +173,12 @@ async function tryProvider(
   { timeoutMs, charging }: { readonly timeoutMs: number; readonly charging: Charging },
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun
-  const { route, provider } = step
+  const { provider } = step
   const { name, deliveryReports } = provider
   const url = deliveryReports ? ports.callbackUrl(name, message.requestId, attempt) : null
   const namedBy = url === null ? undefined : deliveryReports?.namedBy
   const callbackUrl = namedBy === 'attempt' ? url : null
-  const sms = smsFor(name, message, route, callbackUrl)
+  const sms = smsFor(step, message, callbackUrl)
   const end = ports.breakers.begin(name)
   const about = { called: provider, to: message.to, timeoutMs }
   const { outcome, result } = await call(ports, context, about, (leftMs) => provider.send(sms, leftMs))
@@ -201,11 +210,13 @@ export function saveSkipped(
 function saveSmsAttempt(
   ports: DeliveryPorts,
   context: RequestContext,
-  { template, lang, to, country, position, recipientHash }: SmsMessage,
-  { route, provider, segments }: AttemptedStep,
+  message: SmsMessage,
+  step: AttemptedStep,
   about: Pick<Attempt, 'attempt' | 'reportKey' | 'cost'>,
   result: CallResult,
 ): void {
+  const { template, to, country, position, recipientHash } = message
+  const { route, provider, segments } = step
   saveAttempt(ports, context, {
     ...result,
     attempt: about.attempt,
@@ -215,7 +226,7 @@ function saveSmsAttempt(
     route,
     provider: provider.name,
     template: template?.key ?? null,
-    lang: (route === 'template' && template ? template.lang : lang) ?? null,
+    lang: langOf(step, message) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
     recipientHash,
@@ -229,9 +240,16 @@ function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attem
   eventLog.note(context)
 }
 
-function smsFor(provider: string, message: SmsMessage, route: PhoneRoute, callbackUrl: string | null): Sms {
+/** Of the text that goes this way. */
+function langOf({ route, provider }: AttemptedStep, message: SmsMessage): string | undefined {
+  const { template, lang } = message
+  return provider.languageOf?.(message) ?? (route === 'template' && template ? template.lang : lang)
+}
+
+function smsFor(step: RouteStep, message: SmsMessage, callbackUrl: string | null): Sms {
+  const { route, provider } = step
   const { id, requestId, brandSlug, brandName, to, text, code, template, senderId, validitySeconds } = message
-  const registered = route !== 'plain' && template ? registeredFor(provider, template) : undefined
+  const registered = route !== 'plain' && template ? registeredFor(provider.name, template) : undefined
   return {
     id,
     requestId,
@@ -243,7 +261,7 @@ function smsFor(provider: string, message: SmsMessage, route: PhoneRoute, callba
     expectsFeedback: message.expectsFeedback,
     route,
     text: registered?.text ?? text,
-    lang: route === 'template' && template ? template.lang : message.lang,
+    lang: langOf(step, message),
     template: registered?.template ?? null,
     // A registered template has its registered sender.
     senderId: registered?.senderId ?? senderId,

@@ -40,6 +40,8 @@ export interface SmsMessage {
   readonly text: string
   /** Of `text`. Absent: text of the caller. */
   readonly lang?: string | undefined
+  /** Of the brand. */
+  readonly brandLang?: string
   /** The digits of a one-time code. Null: a notification. */
   readonly code: string | null
   readonly template: {
@@ -126,6 +128,8 @@ export interface SmsProvider {
   readonly name: string
   readonly endpoint?: string
   send(sms: Sms, timeoutMs: number): Promise<Outcome>
+  /** Of a call, which speaks a text of its own. */
+  languageOf?(message: Pick<SmsMessage, 'lang' | 'brandLang'>): string
   /** Reports that the recipient used a message with `expectsFeedback`. Undefined: the provider has no such call. */
   reportConversion?(providerMessageId: string, timeoutMs: number): Promise<Outcome>
   readonly deliveryReports?: DeliveryReportReader

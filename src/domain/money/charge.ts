@@ -49,17 +49,19 @@ export interface Tariff {
   pricesIn(currency: string): PriceList
 }
 
+type Prices = Pick<PriceList, 'perSegment'>
+
 /** What was claimed of a budget with one claim, and what was spent of that. */
 interface Line {
   readonly budget: Budget
-  readonly prices: Pick<PriceList, 'perSegment'>
+  readonly prices: Prices
   claimedMicros: number
   spentMicros: number
 }
 
 const none: readonly Line[] = []
 
-const onePerCall: Line['prices'] = { perSegment: () => 1e6 }
+const onePerCall: Prices = { perSegment: () => 1e6 }
 
 /**
  * What the messages of a request cost each budget (design D42): claimed before the delivery at the dearest price, and given
@@ -77,12 +79,7 @@ export class Charge implements Gate, Charging {
   private readonly further: { readonly lines: readonly Line[]; readonly grants: readonly Grant[] }[] = []
   /** The latest price, which the budgets of a message share. */
   private latest:
-    | {
-        readonly prices: Line['prices']
-        readonly to: string
-        readonly provider: string
-        readonly micros: number
-      }
+    | { readonly prices: Prices; readonly to: string; readonly provider: string; readonly micros: number }
     | undefined
 
   constructor(

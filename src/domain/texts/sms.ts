@@ -87,7 +87,7 @@ type Sending = Pick<SmsMessage, 'requestId' | 'to' | 'recipientHash' | 'position
 /** An SMS with this content, which goes this way. */
 export function smsOf(
   { segmentsOf }: { readonly segmentsOf: (text: string) => Segments },
-  brand: Pick<Brand, 'slug' | 'displayName' | 'entityId' | 'registrations'>,
+  brand: Pick<Brand, 'slug' | 'displayName' | 'lang' | 'entityId' | 'registrations'>,
   { text, lang, code = null, template }: SmsContent,
   { country, kind, rule, providers, paused }: SmsWay,
   { requestId, to, recipientHash, position, validitySeconds = null, expectsFeedback = false }: Sending,
@@ -98,6 +98,7 @@ export function smsOf(
     requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,
+    brandLang: brand.lang,
     to,
     recipientHash,
     position,
