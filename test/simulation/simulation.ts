@@ -291,6 +291,7 @@ class Simulation {
       [50, () => latest],
       [this.profile.wrongGuesses, () => wrong],
       [10, () => (codes.length > 1 ? random.pick(codes.slice(0, -1)) : latest)],
+      [5, () => withOtherPurpose(latest)],
       [5, () => (others.length > 0 ? random.pick(others) : wrong)],
     ])()
   }
@@ -334,7 +335,9 @@ class Simulation {
       apiKey: apiKeys[app as keyof typeof apiKeys],
       brandId: brand,
       ...(recipient.channel === 'SMS' ? { phone: contact } : { email: contact }),
-      ...(kind === 'send' ? { channel: recipient.channel } : { otp: guess }),
+      ...(kind === 'send'
+        ? { channel: recipient.channel, purpose: purposeOf(operation) }
+        : otpAndPurpose(guess)),
     }
     const call = newContext({ requestId: `${operation.id}` })
     const answer: Promise<unknown> =
@@ -385,7 +388,7 @@ class Simulation {
         return this.handOver(server, operation, random, {
           ...{ messageId: id, to, brandSlug, route, timeoutMs },
           provider: title,
-          code: codeIn(text),
+          code: codeFor(operation, codeIn(text)),
         })
       },
     })
@@ -396,7 +399,7 @@ class Simulation {
           ...{ messageId: requestId, to, brandSlug, timeoutMs },
           route: 'mail',
           provider: 'mailer',
-          code: codeIn(text),
+          code: codeFor(operation, codeIn(text)),
         }),
     }
     return {
@@ -415,8 +418,9 @@ class Simulation {
       secrets: {
         ...secrets,
         newCode: () => {
-          operation.code = secrets.newCode()
-          return operation.code
+          const code = secrets.newCode()
+          operation.code = codeFor(operation, code)
+          return code
         },
       },
       contacts: readStoreConfig({}).contacts,
@@ -831,6 +835,25 @@ class Simulation {
   private fail(what: string): void {
     this.violation ??= new Violation(what)
   }
+}
+
+function purposeOf({ id }: Pick<Operation, 'id'>): string | undefined {
+  return id % 3 === 0 ? 'pay' : undefined
+}
+
+/** A code and its purpose: a guess with another purpose is one of another code. */
+function codeFor(operation: Pick<Operation, 'id'>, code: string): string {
+  const purpose = purposeOf(operation)
+  return purpose === undefined ? code : `${code} ${purpose}`
+}
+
+function withOtherPurpose(code: string): string {
+  return code.endsWith(' pay') ? code.slice(0, 6) : `${code} pay`
+}
+
+function otpAndPurpose(guess: string | undefined): Body {
+  const [otp, purpose] = guess?.split(' ') ?? []
+  return { otp, purpose }
 }
 
 /** The hashes of the few recipients, each computed once. */

@@ -139,7 +139,7 @@ export const schema = {
       attemptDurationMs: integer().orNull(),
       /** The caller's. */
       reference: text().orNull(),
-      /** Flags, such as `prefix` or `destination country-hour`: why the guard would have rejected it. */
+      /** Flags, such as `prefix` or `destination country-hour`: why the guard would have rejected it; or `other-amount`. */
       guard: text().orNull(),
       /** Names, such as `clientIP colour`. */
       unknownFields: text().orNull(),
