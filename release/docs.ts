@@ -49,7 +49,7 @@ function settingsPage(settings: readonly Setting[]): string {
 /** Links from a heading to the page that explains its subject. */
 const notes: Readonly<Record<string, string>> = {
   Database:
-    'A setting whose meaning begins with "PostgreSQL:" applies only if `DATABASE_URL` is `postgres://`. That URL can have the parameters `sslmode`, `sslrootcert`, `sslcert` and `sslkey`: see [TLS to the database](postgres.md#tls-to-the-database).',
+    'A setting whose meaning begins with "PostgreSQL:" applies only if `DATABASE_URL` is `postgres://`. [TLS to the database](postgres.md#tls-to-the-database) has the parameters of that URL.',
   'Codes and limits': '[Limits](limits.md) explains each limit.',
   Messages: 'See [Connect a provider](providers/README.md).',
   Webhook: 'See [webhook](providers/webhook.md).',
