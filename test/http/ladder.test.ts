@@ -366,16 +366,33 @@ describe('a further message', () => {
   })
 
   test('is rejected where the guard rejects new codes; the code is counted once', async () => {
-    await start({}, { GUARD: 'deny' })
+    await start({}, { GUARD: 'deny', SMS_COOLDOWN_SECONDS: '0' })
     const { guard } = app.app
     await send()
     await pass(20)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
-    const prefix = phone.slice(0, -4)
-    await operate(app, 'guard block', { prefix, duration: '1h' })
+    await operate(app, 'guard block', { prefix: phone.slice(0, -4), duration: '1h' })
     await guard.sync()
     await pass(20)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
+  })
+
+  test('to numbers whose new codes the guard denies, as too many were not verified, is not sent', async () => {
+    await start({}, { GUARD: 'deny', SMS_COOLDOWN_SECONDS: '0' })
+    let last = 0
+    // The range accepts so many unverified codes.
+    for (let index = 0; index < 40; index++) {
+      phone = `4474001${String(index).padStart(5, '0')}`
+      if ((await send()).status !== 200) break
+      last = index
+    }
+    const { whatsapp = 0 } = sent()
+    expect(last).toBeWithin(1, 39)
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp, sms: 0, voice: 0 })
+    expect((await rows()).map(({ ended }) => ended)).toEqual(
+      Array(whatsapp).fill('no way is left that could send the code'),
+    )
   })
 
   test('of another provider is the one that a verified code counts for', async () => {

@@ -237,6 +237,16 @@ export class Guard {
     return new Pass(this, send, verdict, filled)
   }
 
+  /** Whether a new code would be denied. Counts nothing. @param isKnown its number verified one within 180 days */
+  denies(send: GuardedSend, isKnown: boolean): boolean {
+    const mode = this.ports.mode()
+    const now = this.ports.now()
+    const operator = send.phone ? this.operators.of(send.phone.to, now) : undefined
+    if (mode === 'off' || operator) return mode !== 'off' && operator?.action === 'block'
+    const judgement = mode === 'deny' && !isKnown ? this.judge(send, now) : null
+    return judgement !== null && !judgement.isOnlyRecorded
+  }
+
   /**
    * A code was verified: drains what it filled.
    * @returns whether it counts as verified for the buckets that its number shares with others

@@ -28,7 +28,7 @@ import {
 } from '../request/request-context.ts'
 import type { Brands } from '../texts/brand.ts'
 import { type SmsContent, smsOf } from '../texts/sms.ts'
-import { type GuardedPorts, guarded } from './guarded.ts'
+import type { GuardedPorts } from './guarded.ts'
 import { type DueLadder, dueAfter, type Ladder, type LadderStore, stepOf, waysIn } from './ladder.ts'
 import type { OtpStore } from './store.ts'
 
@@ -245,7 +245,7 @@ export class Ladders {
     })
     // A request has claimed the limits of all its messages.
     const needsLimits = context.isJob && settles.length === 0
-    const limits = needsLimits ? await this.limitsOf(context, waiting, subject, found, policy) : []
+    const limits = needsLimits ? await this.limitsOf(waiting, subject, found, policy) : []
     const charge = new Charge(policy, { app, brand: brand.slug, of: 'codes' }, context, ports, [message])
     const next = { ways: further.join(), attempts: context.attemptsBegun + attemptsOfLostMessage }
     const advance: Effect = { kind: 'ladder-way', requestId, ...next, dueAt: ports.now() + leaseMs }
@@ -276,7 +276,6 @@ export class Ladders {
   }
 
   private async limitsOf(
-    context: RequestContext,
     waiting: WaitingCode,
     subject: Subject,
     { country, isAllowed }: SmsWay,
@@ -285,12 +284,13 @@ export class Ladders {
     const { to, brand: brandSlug } = waiting
     const recipient = { channel: 'SMS', to, subject, mailbox: subject } as const
     const phone = { to, country, isAllowedCountry: isAllowed }
-    const code = { ...waiting, subject, recipient: subject[0], phone }
-    const { refusal, settle } = await guarded(this.ports, context, code, prefixes)
-    // The code is counted already.
-    void settle?.({ sent: 0, failed: [] }, [])
+    const code = { ...waiting, recipient: subject[0], phone }
+    const { guard, isVerifiedNumber } = this.ports
+    guard.applyOperatorPrefixes(prefixes)
+    // The guard has counted the code.
+    const isDenied = guard.denies(code, await isVerifiedNumber(subject))
     const limits = sendLimits(this.ports, recipient, { brandSlug, longestMs: 0 })
-    return [...limits.filter(isNoCooldown), { refusal }]
+    return [...limits.filter(isNoCooldown), { refusal: isDenied ? new Failure('rate_limited') : undefined }]
   }
 
   /** @param waiting unless the request does the rest */
