@@ -18,6 +18,7 @@ import type { ManageToken, PolicyRows } from '../../src/domain/policy/policy-sto
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { accessRequest } from '../support/calls.ts'
+import { wordsOf } from '../support/command.ts'
 import type { Visitor } from '../support/console.ts'
 import { worded } from '../support/explained.ts'
 import { operate, setText, tester } from '../support/operator.ts'
@@ -546,19 +547,6 @@ function fileOf(text: Written): string {
   return path
 }
 
-/** The words of a command line. */
-function wordsOf({ name, fields }: Action<ActionPorts>, entered: Entered): readonly string[] {
-  const options = Object.entries(fields).flatMap(([field, { as = '', isFile, hasNoOption }]) => {
-    if (hasNoOption) return []
-    const written = isFile && field in entered ? fileOf(entered[field]) : entered[field]
-    if (typeof written === 'boolean') return written === as.startsWith('--no-') ? [] : [as]
-    const texts = [written ?? []].flat()
-    const [long = ''] = as.split(' ')
-    return as.startsWith('-') ? texts.flatMap((text) => [long, text]) : texts
-  })
-  return [...name.split(' '), ...options]
-}
-
 /** In this process. Resolves to its error. */
 async function byCommand(action: Action<ActionPorts>, entered: Entered): Promise<Error | undefined> {
   const write = () => true
@@ -567,7 +555,7 @@ async function byCommand(action: Action<ActionPorts>, entered: Entered): Promise
   )
   try {
     const program = createProgram({ ...app.database.env, ...settings })
-    await program.parseAsync(['bun', 'otpost', ...wordsOf(action, entered)])
+    await program.parseAsync(['bun', 'otpost', ...wordsOf(action, entered, fileOf)])
   } catch (error) {
     if (error instanceof Error) return error
     throw error

@@ -233,18 +233,6 @@ describe('the guard', () => {
   })
 })
 
-test('an empty event log', async () => {
-  const { whatIf } = await start()
-  expect(whatIfRow(await whatIf({ guard: 'deny' }))).toEqual({
-    requests: 0,
-    denied: 0,
-    deniedVerified: 0,
-    saved: { amount: 0, currency: 'units' },
-    byCountry: [],
-    byApp: [],
-  })
-})
-
 test('the page has the figures, and the actions that apply the settings', async () => {
   const { app, send } = await start()
   await send(numbers.GB(0), true)
