@@ -11,10 +11,10 @@ import {
   cloudWebhook,
   startCloudApi,
 } from './support/cloud-api.ts'
+import { startProviderDouble } from './support/provider-server.ts'
 import { held } from './support/receiver.ts'
 import type { TestServer } from './support/server.ts'
 import { serverScene } from './support/server-scene.ts'
-import { startTelegramGateway, telegramEnv } from './support/telegram-gateway.ts'
 
 // Real processes that send a code by the ways of a ladder, and are killed in each of its states.
 
@@ -26,15 +26,20 @@ const leaseSeconds = 66
 
 async function scene() {
   const whatsapp = startCloudApi({ [cloudApi.template]: { languages: ['en'], values: 1 } })
-  const telegram = startTelegramGateway()
+  // Twilio, which calls.
+  const voice = startProviderDouble(() => Response.json({ sid: `CA${'0'.repeat(32)}` }, { status: 201 }))
   const base = await serverScene({
     PUBLIC_URL: 'https://otp.example',
-    LADDER: 'whatsapp,sms,telegram',
+    LADDER: 'whatsapp,sms,voice',
+    VOICE_PROVIDER: 'twilio-voice',
+    TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+    TWILIO_AUTH_TOKEN: 'a-token-of-the-test',
+    TWILIO_VOICE_FROM: '+12025550100',
+    TWILIO_VOICE_BASE_URL: voice.url,
     ...cloudApiEnv(whatsapp.url),
-    ...telegramEnv(telegram.url),
   })
   base.ending.defer(() => whatsapp.stop())
-  base.ending.defer(() => telegram.stop())
+  base.ending.defer(() => voice.stop())
   const { received } = base.receiver
   const keys = JSON.stringify({ [credentials.appId]: credentials.apiKey })
   return {
@@ -44,7 +49,7 @@ async function scene() {
     codes: () => [
       whatsapp.messages.map(({ button: [code] }) => code),
       received.map(({ body }) => /\d{6}/.exec(body.text)?.[0]),
-      telegram.messages.map(({ code }) => code),
+      voice.received.map(({ body }) => spoken(new URLSearchParams(body).get('Twiml') ?? '')),
     ],
     /** Another server looks at what is due, so much later than this time. */
     async later(seconds: number, at = Date.now()) {
@@ -57,6 +62,11 @@ async function scene() {
       return { whatsappPath: providerPath(secrets, 'whatsapp') }
     },
   }
+}
+
+/** The digits that a call speaks one by one. */
+function spoken(twiml: string): string | undefined {
+  return /(?:\d, ){5}\d/.exec(twiml.replaceAll(/<[^>]*>/g, ''))?.[0].replaceAll(/\D/g, '')
 }
 
 type Scene = Awaited<ReturnType<typeof scene>>
@@ -85,7 +95,7 @@ async function until(isReached: () => boolean): Promise<void> {
   while (!isReached()) await Bun.sleep(5)
 }
 
-test('WhatsApp reports a failure, SMS is silent, Telegram follows, with the same code', async () => {
+test('WhatsApp reports a failure, SMS is silent, a call follows, with the same code', async () => {
   await using trace = await scene()
   const server = await trace.start()
   expect(verdict(await server.post('/otp/send', { phone }))).toBe('200')
