@@ -273,8 +273,11 @@ export interface OtpostClient<Own extends OwnTemplates = NoTemplates> {
   ): Promise<NotifyResult | NotifyAsyncResult>
   /** What became of the message to each recipient of a send, resend or notify. The client repeats it like a call with a key. */
   messageStatus(request: MessageStatusRequest, options?: CallOptions): Promise<MessageStatusResult>
-  /** The channels, the templates with their variables, and the limits of the server. Sends no credentials. */
-  catalog(options?: CallOptions): Promise<CatalogResult>
+  /**
+   * The channels, the templates with their variables, and the limits of the server. Sends no credentials. With `country`, a
+   * country code or some first digits of a phone number (at most 6), also the `ways` that `via` of a resend can choose there.
+   */
+  catalog(options?: CallOptions & { readonly country?: string }): Promise<CatalogResult>
   /** The active brands. Sends no credentials. */
   brands(options?: CallOptions): Promise<BrandsResult>
   /** Asks the operator for an app and a brand. Sends no credentials. */
@@ -301,7 +304,9 @@ export function createClient<Own extends OwnTemplates = NoTemplates>(
     { signal, timeoutMs = client.timeoutMs, retry, idempotencyKey }: KeyedOptions = {},
   ): Promise<Results[Method]> {
     const { path } = operations[method]
-    const url = new URL(path.slice(1), base).href
+    const url = new URL(path.slice(1), base)
+    if (method === 'catalog' && 'country' in request && request.country !== undefined)
+      url.searchParams.set('country', String(request.country))
     const body = bodyOf(client, method, request)
     const limitMs = timeoutOf(timeoutMs) ?? defaultTimeoutMs(recipientsOf(request))
     const policy = retryOf(client.retry, retry)
@@ -311,7 +316,7 @@ export function createClient<Own extends OwnTemplates = NoTemplates>(
     const wait = client.wait ?? pause
     let leftMs = policy.maxWaitMs
     for (let attempt = 1; ; attempt++) {
-      const result = resultOf(method, await exchange(send, url, body, headers, limitMs, signal))
+      const result = resultOf(method, await exchange(send, url.href, body, headers, limitMs, signal))
       const isLast = result.success || attempt >= policy.maxAttempts
       const isSafe = key !== undefined || isReading(method)
       const delayMs =
@@ -331,7 +336,7 @@ export function createClient<Own extends OwnTemplates = NoTemplates>(
     // TypeScript cannot infer which overload applies.
     notify: (request: object, options?: KeyedOptions) => call('notify', request, options) as Promise<never>,
     messageStatus: (request, options) => call('messageStatus', request, options),
-    catalog: (options) => call('catalog', {}, options),
+    catalog: (options) => call('catalog', { country: options?.country }, options),
     brands: (options) => call('brands', {}, options),
     requestAccess: (request, options) => call('requestAccess', request, options),
   }

@@ -1020,12 +1020,19 @@ export interface Catalog {
     /** Maximum length of an e-mail template. */
     readonly templateCharacters: number
   }
+  /**
+   * With the parameter country: the ways by which a code may go to a phone there, that of a send first.
+   * A resend chooses one by via.
+   */
+  readonly ways?: readonly ('sms' | 'whatsapp' | 'telegram' | 'voice')[]
   /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }
 
 /** Why catalog fails: each code of the service with the fields that come with it alone. */
 export interface CatalogErrors {
+  /** 400: The parameter country is wrong. */
+  readonly validation_error: object
   /** 500: An unexpected error occurred. */
   readonly internal_error: object
   /** 503: The proxy before the server got no answer. */
@@ -1221,7 +1228,7 @@ export const operations = {
     verb: 'GET',
     path: '/integrations/catalog',
     fields: { channels: 'object', templates: 'object', limits: 'object', requestId: 'string' },
-    errors: ['internal_error', 'unavailable'],
+    errors: ['validation_error', 'internal_error', 'unavailable'],
   },
   requestAccess: {
     verb: 'POST',

@@ -339,7 +339,7 @@ export interface ManageActions {
   }
   /** create or replace the budget of a scope */
   readonly 'budget.set': {
-    /** server, brand:SLUG, app:APPID, country:CC or country:* */
+    /** server, brand:SLUG, app:APPID, country:CC, country:* or way:WAY */
     readonly scope: string | number
     /** the messages that the budget counts */
     readonly of?: 'all' | 'codes' | 'notifications' | null
@@ -354,7 +354,7 @@ export interface ManageActions {
   }
   /** reject no messages because of a budget for a time */
   readonly 'budget.lift': {
-    /** server, brand:SLUG, app:APPID, country:CC or country:* */
+    /** server, brand:SLUG, app:APPID, country:CC, country:* or way:WAY */
     readonly scope: string | number
     /** the messages that the budget counts */
     readonly of?: 'all' | 'codes' | 'notifications' | null
@@ -363,7 +363,7 @@ export interface ManageActions {
   }
   /** remove the budget of a scope */
   readonly 'budget.remove': {
-    /** server, brand:SLUG, app:APPID, country:CC or country:* */
+    /** server, brand:SLUG, app:APPID, country:CC, country:* or way:WAY */
     readonly scope: string | number
     /** the messages that the budget counts */
     readonly of?: 'all' | 'codes' | 'notifications' | null

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Elysia, t } from 'elysia'
 import { createClient, type SendResult, type VerifyResult } from 'otpost/client'
-import { codePage, contactPage, homePage, type Notice, plainPage, style } from './pages.ts'
+import { codePage, contactPage, homePage, type Notice, plainPage, style, type Way } from './pages.ts'
 
 // Signing in with a code, by SMS or e-mail, without a password. See the README beside this file.
 
@@ -24,6 +24,8 @@ type Recipient = { readonly phone: string } | { readonly email: string }
 interface Session {
   readonly recipient: Recipient
   readonly isSignedIn: boolean
+  /** Other ways to send the code. */
+  readonly ways: readonly Way[]
   readonly expiresAt: number
   /** The next page shows it once. */
   notice?: Notice | undefined
@@ -172,6 +174,11 @@ function sendRequest(recipient: Recipient) {
   return 'email' in recipient ? ({ channel: 'EMAIL', ...recipient } as const) : recipient
 }
 
+/** @param via another way to a phone */
+function resendRequest(recipient: Recipient, via: Way | undefined) {
+  return 'phone' in recipient && via ? { ...recipient, via } : sendRequest(recipient)
+}
+
 /** Longer than a provider takes to accept a message. */
 const sendAnswerMs = Number(process.env.SEND_ANSWER_MS ?? 2000)
 
@@ -183,13 +190,24 @@ async function requestCode(
   operation: 'send' | 'resend',
   recipient: Recipient,
   user: { readonly clientIp: string; readonly deviceId: string },
+  via?: Way,
 ) {
-  const sending = otpost[operation]({ ...sendRequest(recipient), ...user })
+  const sending =
+    operation === 'send'
+      ? otpost.send({ ...sendRequest(recipient), ...user })
+      : otpost.resend({ ...resendRequest(recipient, via), ...user })
   const [result] = await Promise.all([sending, setTimeout(sendAnswerMs)])
   if (result.success || result.error === 'cooldown_active' || result.error === 'timeout') return undefined
   if (result.error !== 'rate_limited') return result
   console.error('otpost:', result.error, result.reason ?? '', result.requestId)
   return undefined
+}
+
+/** The ways to a phone besides the usual one, such as WhatsApp: otpost lists them for the country of the number. */
+async function otherWaysTo(recipient: Recipient): Promise<readonly Way[]> {
+  if ('email' in recipient) return []
+  const result = await otpost.catalog({ country: recipient.phone.slice(1, 5), retry: false })
+  return result.success ? (result.ways ?? []).slice(1) : []
 }
 
 // --- Pages ----------------------------------------------------------------------------------------------------------
@@ -254,9 +272,12 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       const waitSeconds = sends.take(visitorOf(request, server))
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
       const user = { clientIp: visitorOf(request, server), deviceId: deviceOf(request) }
-      const failure = await requestCode('send', recipient, user)
+      const [failure, ways] = await Promise.all([
+        requestCode('send', recipient, user),
+        otherWaysTo(recipient),
+      ])
       if (failure) return again(noticeOf(failure), failure.status ?? 503)
-      const session = beginSession(request, { recipient, isSignedIn: false, notice: onItsWay })
+      const session = beginSession(request, { recipient, isSignedIn: false, ways, notice: onItsWay })
       return goTo('/code', session, cookie('device', user.deviceId, lifetimeSeconds.device))
     },
     { body: t.Object({ contact: t.String({ maxLength: 254 }) }) },
@@ -264,11 +285,11 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
   .get('/code', ({ request }) => {
     const session = sessionOf(request)
     if (!session || session.isSignedIn) return goTo('/')
-    const { notice } = session
+    const { notice, recipient, ways } = session
     session.notice = undefined
-    return html(codePage({ contact: nameOf(session.recipient), notice }))
+    return html(codePage({ contact: nameOf(recipient), notice, ways }))
   })
-  .post('/code/resend', async ({ request, server }) => {
+  .post('/code/resend', async ({ request, body, server }) => {
     const session = sessionOf(request)
     if (!session || session.isSignedIn) return goTo('/')
     const waitSeconds = sends.take(visitorOf(request, server))
@@ -277,7 +298,8 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       return goTo('/code')
     }
     const user = { clientIp: visitorOf(request, server), deviceId: deviceOf(request) }
-    const failure = await requestCode('resend', session.recipient, user)
+    const via = session.ways.find((way) => way === (body as { via?: unknown } | undefined)?.via)
+    const failure = await requestCode('resend', session.recipient, user, via)
     session.notice = failure ? noticeOf(failure) : onItsWay
     return goTo('/code')
   })
@@ -286,9 +308,9 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
     async ({ request, body, server }) => {
       const session = sessionOf(request)
       if (!session || session.isSignedIn) return goTo('/')
-      const { recipient } = session
+      const { recipient, ways } = session
       const again = (notice: Notice, status: number) =>
-        html(codePage({ contact: nameOf(recipient), notice }), status)
+        html(codePage({ contact: nameOf(recipient), notice, ways }), status)
       const waitSeconds = guesses.take(visitorOf(request, server))
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
       const result = await otpost.verify({ ...recipient, otp: body.otp.replace(/\s/g, '') })
@@ -297,7 +319,7 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
         return again(notice, notice.text === wrongCode ? 401 : (result.status ?? 503))
       }
       // Find or create the account of this person here. No earlier answer reveals whether it exists.
-      return goTo('/', beginSession(request, { recipient, isSignedIn: true }))
+      return goTo('/', beginSession(request, { recipient, ways: [], isSignedIn: true }))
     },
     { body: t.Object({ otp: t.String({ maxLength: 20 }) }) },
   )

@@ -25,12 +25,24 @@ export function contactPage({ contact = '', notice } = {}) {
   )
 }
 
+/** @typedef {keyof typeof wayLabels} Way A way to a phone, as `via` of a resend has it. */
+
+const wayLabels = {
+  sms: 'Send it by SMS',
+  whatsapp: 'Send it by WhatsApp',
+  telegram: 'Send it by Telegram',
+  voice: 'Call me',
+}
+
 /**
- * Asks for the code.
+ * Asks for the code. `ways`: other ways to send it.
  *
- * @param {{ contact: string, notice?: Notice | undefined }} about
+ * @param {{ contact: string, notice?: Notice | undefined, ways: readonly Way[] }} about
  */
-export function codePage({ contact, notice }) {
+export function codePage({ contact, notice, ways }) {
+  const others = ways.map(
+    (way) => `<button class="quiet" name="via" value="${way}">${wayLabels[way]}</button>`,
+  )
   return page(
     'Enter your code',
     `<p>Enter the six digits from the message to <strong>${escapeHtml(contact)}</strong>.</p>
@@ -40,7 +52,8 @@ ${alert(notice)}
   <input id="otp" name="otp" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]{6,8}" maxlength="8" title="six digits" required autofocus>
   <button>Sign in</button>
 </form>
-<form method="post" action="/code/resend"><button class="quiet">Send another code</button></form>
+<p>Did not get it?</p>
+<form method="post" action="/code/resend"><button class="quiet">Send another code</button>${others.join('')}</form>
 <p>No message? <a href="/login">Use another phone number or your e-mail address</a></p>`,
   )
 }

@@ -26,7 +26,7 @@ const otpost = createClient({
  *
  * A visitor: first a code was sent to them, then they entered it. The next page shows the notice once.
  *
- * @typedef {{ recipient: Recipient, isSignedIn: boolean, expiresAt: number, notice?: import('./pages.mjs').Notice | undefined }} Session
+ * @typedef {{ recipient: Recipient, isSignedIn: boolean, ways: readonly import('./pages.mjs').Way[], expiresAt: number, notice?: import('./pages.mjs').Notice | undefined }} Session
  */
 
 /**
@@ -215,6 +215,11 @@ function sendRequest(recipient) {
   return 'email' in recipient ? { channel: /** @type {const} */ ('EMAIL'), ...recipient } : recipient
 }
 
+/** @param {Recipient} recipient @param {import('./pages.mjs').Way} [via] another way to a phone */
+function resendRequest(recipient, via) {
+  return 'phone' in recipient && via ? { ...recipient, via } : sendRequest(recipient)
+}
+
 /** Longer than a provider takes to accept a message. */
 const sendAnswerMs = Number(process.env.SEND_ANSWER_MS ?? 2000)
 
@@ -225,14 +230,29 @@ const sendAnswerMs = Number(process.env.SEND_ANSWER_MS ?? 2000)
  * @param {'send' | 'resend'} operation
  * @param {Recipient} recipient
  * @param {{ clientIp: string, deviceId: string }} user
+ * @param {import('./pages.mjs').Way} [via]
  */
-async function requestCode(operation, recipient, user) {
-  const sending = otpost[operation]({ ...sendRequest(recipient), ...user })
+async function requestCode(operation, recipient, user, via) {
+  const sending =
+    operation === 'send'
+      ? otpost.send({ ...sendRequest(recipient), ...user })
+      : otpost.resend({ ...resendRequest(recipient, via), ...user })
   const [result] = await Promise.all([sending, setTimeout(sendAnswerMs)])
   if (result.success || result.error === 'cooldown_active' || result.error === 'timeout') return undefined
   if (result.error !== 'rate_limited') return result
   console.error('otpost:', result.error, result.reason ?? '', result.requestId)
   return undefined
+}
+
+/**
+ * The ways to a phone besides the usual one, such as WhatsApp: otpost lists them for the country of the number.
+ *
+ * @param {Recipient} recipient
+ */
+async function otherWaysTo(recipient) {
+  if ('email' in recipient) return []
+  const result = await otpost.catalog({ country: recipient.phone.slice(1, 5), retry: false })
+  return result.success ? (result.ways ?? []).slice(1) : []
 }
 
 // --- Pages ----------------------------------------------------------------------------------------------------------
@@ -280,9 +300,9 @@ app.post('/login', async (req, res) => {
   const waitSeconds = sends.take(req.ip ?? '')
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
   const user = userOf(req)
-  const failure = await requestCode('send', recipient, user)
+  const [failure, ways] = await Promise.all([requestCode('send', recipient, user), otherWaysTo(recipient)])
   if (failure) return again(noticeOf(failure), failure.status ?? 503)
-  beginSession(req, res, { recipient, isSignedIn: false, notice: onItsWay })
+  beginSession(req, res, { recipient, isSignedIn: false, ways, notice: onItsWay })
   res.cookie(deviceCookie, user.deviceId, { ...cookieOptions, maxAge: lifetimeMs.device })
   res.redirect(303, '/code')
 })
@@ -290,9 +310,9 @@ app.post('/login', async (req, res) => {
 app.get('/code', (req, res) => {
   const session = sessionOf(req)
   if (!session || session.isSignedIn) return res.redirect(303, '/')
-  const { notice } = session
+  const { notice, recipient, ways } = session
   session.notice = undefined
-  res.send(codePage({ contact: nameOf(session.recipient), notice }))
+  res.send(codePage({ contact: nameOf(recipient), notice, ways }))
 })
 
 app.post('/code/resend', async (req, res) => {
@@ -303,7 +323,8 @@ app.post('/code/resend', async (req, res) => {
     session.notice = { text: sentences.rate_limited, waitSeconds }
     return res.redirect(303, '/code')
   }
-  const failure = await requestCode('resend', session.recipient, userOf(req))
+  const via = session.ways.find((way) => way === req.body?.via)
+  const failure = await requestCode('resend', session.recipient, userOf(req), via)
   session.notice = failure ? noticeOf(failure) : onItsWay
   res.redirect(303, '/code')
 })
@@ -311,9 +332,10 @@ app.post('/code/resend', async (req, res) => {
 app.post('/code', async (req, res) => {
   const session = sessionOf(req)
   if (!session || session.isSignedIn) return res.redirect(303, '/')
-  const { recipient } = session
+  const { recipient, ways } = session
   /** @param {import('./pages.mjs').Notice} notice @param {number} status */
-  const again = (notice, status) => res.status(status).send(codePage({ contact: nameOf(recipient), notice }))
+  const again = (notice, status) =>
+    res.status(status).send(codePage({ contact: nameOf(recipient), notice, ways }))
   const waitSeconds = guesses.take(req.ip ?? '')
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
   const result = await otpost.verify({ ...recipient, otp: field(req, 'otp', 20).replace(/\s/g, '') })
@@ -322,7 +344,7 @@ app.post('/code', async (req, res) => {
     return again(notice, notice.text === wrongCode ? 401 : (result.status ?? 503))
   }
   // Find or create the account of this person here. No earlier answer reveals whether it exists.
-  beginSession(req, res, { recipient, isSignedIn: true })
+  beginSession(req, res, { recipient, ways: [], isSignedIn: true })
   res.redirect(303, '/')
 })
 

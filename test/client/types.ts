@@ -82,7 +82,9 @@ type Sent<Request> = Request extends unknown
   : never
 
 /** A deeply read-only value. */
-type Frozen<T> = { readonly [Name in keyof T]: T[Name] extends object ? Frozen<T[Name]> : T[Name] }
+type Frozen<T> = {
+  readonly [Name in keyof T]: NonNullable<T[Name]> extends object ? Frozen<T[Name]> : T[Name]
+}
 
 export type _Answers = Claims<
   [

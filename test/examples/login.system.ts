@@ -4,6 +4,7 @@ import { issueApp } from '../../src/domain/operator/apps.ts'
 import { createTestApp, otherThan } from '../support/app.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 import { tester } from '../support/operator.ts'
+import { testProvider } from '../support/policy.ts'
 import { outputLog } from '../support/run.ts'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { copyOf } from './copy.ts'
@@ -214,6 +215,29 @@ for (const { name: kind, title, isRun, start } of examples)
       expect(await guarded.outbox(known)).toHaveLength(2)
       expect(await guarded.outbox(stranger)).toEqual([])
       expect(site.log()).toContain('otpost: rate_limited guard')
+    })
+
+    test('offers the other ways to the phone, and sends the code by the chosen one', async () => {
+      const [sms, whatsapp, voice] = [testProvider('one'), testProvider('two'), testProvider('three')]
+      const phoneRoutes = { plain: [sms], whatsapp: [whatsapp], voice: [voice] }
+      const env = { SMS_COUNTRIES: 'US', VOICE_COUNTRIES: 'GB', SMS_COOLDOWN_SECONDS: '0' }
+      const server = await createTestApp(env, { phoneRoutes })
+      const web = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (call) => server.app.handle(call) })
+      ending.defer(async () => {
+        await web.stop(true)
+        await server.close()
+      })
+      const { key } = await issueApp(server.app.context.acting(tester), 'site')
+      const app = { OTPOST_API_KEY: key, OTPOST_BRAND_ID: 'acme' }
+      const site = await start({ ...app, OTPOST_URL: web.url.origin })
+      const visitor = new Visitor(site.origin)
+      await visitor.post('/login', { contact: newPhone() })
+      const { text } = await visitor.get('/code')
+      expect([text.includes('Send it by WhatsApp'), text.includes('Call me')]).toEqual([true, false])
+      for (const via of ['whatsapp', 'voice']) await visitor.post('/code/resend', { via })
+      expect([sms, whatsapp, voice].map(({ sent }) => sent.length)).toEqual([2, 1, 0])
+      const otp = sms.sent.at(-1)?.code ?? ''
+      expect((await visitor.post('/code', { otp })).location).toBe('/')
     })
 
     test('rejects an invalid phone number or e-mail address, and escapes it in the page', async () => {

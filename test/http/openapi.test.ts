@@ -653,6 +653,8 @@ async function atWork(app: TestApp): Promise<void> {
     ['/health/live', '200'],
     ['/health/ready', '200'],
     ['/integrations/catalog', '200'],
+    ['/integrations/catalog?country=US', '200'],
+    ['/integrations/catalog?country=1', '400 validation_error'],
     ['/platform/brands', '200'],
     ['/outbox/messages', '200'],
     [`/outbox/messages?to=${encodeURIComponent(phone)}&after=0&limit=1&wait=1`, '200'],

@@ -78,3 +78,32 @@ test('destination rules name the providers of ways: one that names only SMS prov
   expectSuccess(await app.post('/otp/resend', { phone, via: 'whatsapp' }), ['expiresIn'])
   expect(routes()).toEqual(['plain', 'whatsapp'])
 })
+
+test('the catalog lists the ways to a country, that of a send first', async () => {
+  const phoneRoutes = { plain: [sms], whatsapp: [whatsapp], voice: [voice] }
+  const ladder = { ways: ['whatsapp', 'sms'], waitSeconds: 20 } as const
+  app = await createTestApp({ SMS_COUNTRIES: 'GB,IN', VOICE_COUNTRIES: 'IN' }, { phoneRoutes, ladder })
+  const waysTo = async (country: string) => {
+    const { status, body } = await app.get(`/integrations/catalog?country=${country}`)
+    return status === 200 ? body.ways.join() : `${status} ${body.error} ${body.field}`
+  }
+  const rows = [
+    ['IN', 'whatsapp,sms,voice'],
+    ['in', 'whatsapp,sms,voice'],
+    ['9198', 'whatsapp,sms,voice'],
+    ['4474', 'whatsapp,sms'],
+    // Of several countries.
+    ['44', '400 validation_error country'],
+    ['GB', 'whatsapp,sms'],
+    ['LV', ''],
+    ['', '400 validation_error country'],
+    ['ZZ', '400 validation_error country'],
+    ['999', '400 validation_error country'],
+    ['9198123', '400 validation_error country'],
+    ['%2B91', '400 validation_error country'],
+  ] as const
+  for (const [country, ways] of rows) expect([country, await waysTo(country)]).toEqual([country, ways])
+  await policyOf(app).rule('GB', 'allow', { providers: ['one'] })
+  expect(await waysTo('GB')).toBe('sms')
+  expect((await app.get('/integrations/catalog')).body).not.toHaveProperty('ways')
+})

@@ -3,7 +3,7 @@ import type { CallbackPorts } from '../../domain/delivery/delivery-reports.ts'
 import type { Body } from '../../domain/ground/body.ts'
 import type { FailureKind, FailureReason } from '../../domain/ground/failures.ts'
 import type { Log } from '../../domain/ground/ports.ts'
-import type { IntegrationPorts } from '../../domain/integration/integration.ts'
+import type { IntegrationPorts, WaysPorts } from '../../domain/integration/integration.ts'
 import type { RelayPorts } from '../../domain/integration/relayed.ts'
 import type { MessageQueryPorts } from '../../domain/notify/message-query.ts'
 import type { NotifyPorts } from '../../domain/notify/notify.ts'
@@ -20,6 +20,7 @@ export type HttpPorts = SendOtpPorts &
   NotifyPorts &
   MessageQueryPorts &
   IntegrationPorts &
+  WaysPorts &
   RelayPorts &
   CallbackPorts & { readonly checkDatabase: () => Promise<void> }
 

@@ -9,6 +9,7 @@ import {
   type Segments,
   type SmsProvider,
   type SmsRoute,
+  smsRoutes,
 } from '../ground/providers.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import { noteFlag, type RequestContext } from '../request/request-context.ts'
@@ -129,6 +130,27 @@ export function mayCall(
 /** Those of a server, in the order of `phoneWays`. */
 export function waysOf(phoneRoutes: PhoneRoutes<unknown>): readonly PhoneWay[] {
   return phoneWays.filter((way) => way === 'sms' || phoneRoutes[way] !== undefined)
+}
+
+/** The ways of a code to an ordinary number of a country now (design D54), in this order. */
+export function waysTo(
+  ports: Omit<WayPorts, 'destinationOf'>,
+  policy: WayPolicy,
+  country: string,
+  order: readonly PhoneWay[],
+): readonly PhoneWay[] {
+  const { action, rule } = policy.destinations.decide('', { country, kind: 'ordinary' }, null)
+  if (action === 'block') return []
+  return order.filter((way) => {
+    const routes = way === 'sms' ? smsRoutes : [way]
+    const isOpen = way !== 'voice' || mayCall(ports, country)
+    return (
+      isOpen &&
+      providersOf(ports, routes, rule?.providers).some(
+        ({ provider }) => !policy.isPaused(provider.name, ports.now()),
+      )
+    )
+  })
 }
 
 /** The routes of a registered template, in order. */

@@ -1,14 +1,19 @@
+import type { Numbers } from '../delivery/destination.ts'
+import { type WayPorts, waysOf, waysTo } from '../delivery/way.ts'
 import type { Alert, AlertChannel } from '../ground/alert.ts'
 import { type Body, isGiven, optionalText, text } from '../ground/body.ts'
 import { type Channel, type Contacts, parseChannel } from '../ground/contact.ts'
 import { Failure, invalidField } from '../ground/failures.ts'
 import type { Secrets } from '../ground/ports.ts'
+import type { PhoneWay } from '../ground/providers.ts'
 import type { Clock, EpochMs } from '../ground/time.ts'
 import { scriptFault } from '../ground/words.ts'
 import { claim } from '../limits/gates.ts'
 import { byNetwork, integrationRequests, type LimitSettings } from '../limits/limits.ts'
 import { notifySizes } from '../notify/order.ts'
+import type { Ladder } from '../otp/ladder.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
+import type { ReadPolicy } from '../policy/policy.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { BrandWithTexts } from '../texts/brand.ts'
 import { enabledOwnTemplates } from '../texts/notify-texts.ts'
@@ -134,6 +139,30 @@ function readWebsite(value: unknown): string | null {
     throw invalidField('website', 'must be an http or https URL.')
   }
   return website
+}
+
+export interface WaysPorts extends WayPorts {
+  readonly ladder: Ladder
+  readonly policy: ReadPolicy
+  readonly countryOfPrefix: Numbers['countryOfPrefix']
+  readonly isCountry: Numbers['isCountry']
+}
+
+/**
+ * The ways by which a code may go to a country now, that of a send first (design D54).
+ * @param given a country code, or the first digits of a phone number
+ * @throws validation_error
+ */
+export async function waysInCountry(ports: WaysPorts, given: string): Promise<readonly PhoneWay[]> {
+  const code = given.toUpperCase()
+  const country = /^[0-9]{1,6}$/.test(given) ? ports.countryOfPrefix(given) : code
+  if (country === null || !ports.isCountry(country))
+    throw invalidField(
+      'country',
+      'must be a country code such as IN, or up to 6 first digits of a number, such as 9198.',
+    )
+  const ways = new Set([...ports.ladder.ways, ...waysOf(ports.phoneRoutes)])
+  return waysTo(ports, await ports.policy(), country, [...ways])
 }
 
 /** GET /integrations/catalog (design D17). */

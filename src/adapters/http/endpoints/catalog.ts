@@ -1,8 +1,9 @@
 import { type TInteger, Type } from '@sinclair/typebox'
-import { catalog as catalogOf } from '../../../domain/integration/integration.ts'
+import { phoneWays } from '../../../domain/ground/providers.ts'
+import { catalog as catalogOf, waysInCountry } from '../../../domain/integration/integration.ts'
 import { notifySizes } from '../../../domain/notify/order.ts'
 import { variableTypes } from '../../../domain/texts/brand-texts.ts'
-import { anyGet, get, success } from '../endpoint.ts'
+import { anyGet, get, parameter, success } from '../endpoint.ts'
 import { channel } from '../fields.ts'
 import { oneOf, succeeded } from '../schema.ts'
 
@@ -69,6 +70,13 @@ export const catalog = succeeded(
       },
     ),
     limits: Type.Object(limitFields, { description: 'The limits that this server enforces.' }),
+    ways: Type.Optional(
+      Type.Array(oneOf(phoneWays), {
+        uniqueItems: true,
+        description:
+          'With the parameter country: the ways by which a code may go to a phone there, that of a send first. A resend chooses one by via.',
+      }),
+    ),
   },
   'The channels, templates and limits.',
 )
@@ -80,6 +88,14 @@ export const getCatalog = get({
   client: 'catalog',
   summary: 'Channels, templates and limits',
   description: 'The channels, the variables of each template, and the limits of this server.',
+  parameters: [
+    parameter(
+      'query',
+      'country',
+      { type: 'string', pattern: '^([A-Za-z]{2}|[0-9]{1,6})$' },
+      'A country code (ISO 3166-1), or some first digits of a phone number, at most 6: the answer then has ways.',
+    ),
+  ],
   answers: {
     200: success(catalog, {
       channels: ['SMS', 'EMAIL'],
@@ -102,9 +118,15 @@ export const getCatalog = get({
       limits: Object.fromEntries(Object.entries(limits).map(([name, [value]]) => [name, value])),
     }),
   },
-  failures: anyGet,
-  answer: async ({ ports: { limits, otpTtlSeconds, brands } }) => ({
-    success: true,
-    ...catalogOf(limits, otpTtlSeconds, await brands.list()),
-  }),
+  failures: { ...anyGet, validation_error: 'The parameter country is wrong.' },
+  reasons: ['field'],
+  answer: async ({ ports, context }) => {
+    const { limits, otpTtlSeconds, brands } = ports
+    const country = new URL(context.request.url).searchParams.get('country')
+    return {
+      success: true,
+      ...catalogOf(limits, otpTtlSeconds, await brands.list()),
+      ...(country !== null && { ways: await waysInCountry(ports, country) }),
+    }
+  },
 })
