@@ -49,7 +49,7 @@ describe('commands', () => {
       commandsIn(script)
         .map(problemOf)
         .filter((problem) => problem !== undefined)
-    expect(found('X=1 otpost brand put acme --name "A B" # and more\notpost serve')).toEqual([])
+    expect(found('X=1 otpost brand put acme --name "A B" > file # and more\notpost serve')).toEqual([])
     expect(found('npx -y bun@1.4.5 run demo && bun run otpost brand list | head')).toEqual([])
     expect(found('echo "$(otpost brand lst)"')).toEqual(['otpost brand has no command lst'])
     expect(found('sudo -u otpost otpost brand put acme --nam x')).toEqual([

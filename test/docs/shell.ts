@@ -27,7 +27,9 @@ export function commandsIn(script: string): readonly ShellCommand[] {
     endWord()
     const first = words.findIndex((each) => !/^[A-Za-z_][A-Za-z0-9_]*=/.test(each))
     const assignments = words.slice(0, first < 0 ? words.length : first)
-    const rest = first < 0 ? [] : words.slice(first)
+    // Without redirections, such as `> file`.
+    const rest =
+      first < 0 ? [] : words.slice(first).filter((each, index, all) => each !== '>' && all[index - 1] !== '>')
     const exported = /^(?:export|env|alias)$/.test(rest[0] ?? '')
       ? rest.filter((each) => /^\w+=/.test(each))
       : []
