@@ -7,8 +7,8 @@ import { canonicalTag } from '../domain/ground/languages.ts'
 import { rowOf } from '../domain/ground/listing.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { whyOf } from '../domain/log/event-log.ts'
-import { explain, explanationLines } from '../domain/log/explain.ts'
-import { callRow, deliveryRow, traceRow } from '../domain/log/log-rows.ts'
+import { explanationLines } from '../domain/log/explain.ts'
+import { callRow, deliveryRow } from '../domain/log/log-rows.ts'
 import {
   type CallFilter,
   callResults,
@@ -25,11 +25,9 @@ import {
   statusKeys,
   wordOf,
 } from '../domain/log/log-search.ts'
-import { orderWords, readRoutes, routeListing, routeOrders } from '../domain/log/routes.ts'
-import { jobListing } from '../domain/notify/queue.ts'
-import { authoredRules, listedRules } from '../domain/operator/destinations.ts'
 import { requestIdIn } from '../domain/operator/fields.ts'
-import { logFilter } from '../domain/operator/reads.ts'
+import { explained, explainedRow, logFilter } from '../domain/operator/reads.ts'
+import { orderWords, readRoutes, routeListing } from '../domain/operator/routes.ts'
 import { adviceWords } from './advice.ts'
 import {
   complain,
@@ -254,25 +252,17 @@ async function printCalls(env: Env, options: CallOptions): Promise<void> {
 
 async function printTrace(program: Command, env: Env, id: string, options: { json?: true }): Promise<void> {
   const worded = (advice: Advice) => adviceWords(program, advice)
-  await withContext(env, async ({ eventLog, jobs: queue, policy, audit }, { database }) => {
+  await withContext(env, async (context, { database }) => {
     const { readDestinationConfig } = await import('../config/destinations.ts')
-    const query = { requestId: requestIdIn(id), limit: 10_000 }
-    const [trace, deliveries, jobs, rules] = await Promise.all([
-      eventLog.trace(query.requestId),
-      eventLog.deliveries(query),
-      queue.ofRequest(query.requestId),
-      authoredRules({ policy, audit }, readDestinationConfig(env).smsCountries),
-    ])
-    if (!trace) {
+    const requestId = requestIdIn(id)
+    const found = await explained({ ...context, ...readDestinationConfig(env) }, requestId)
+    if (!found) {
       throw new OperatorError(
-        `Request ${query.requestId} is not in ${database.name}. The event log has requests with valid credentials for DELIVERY_LOG_DAYS. For any other request, search the server log for this id.`,
+        `Request ${requestId} is not in ${database.name}. The event log has requests with valid credentials for DELIVERY_LOG_DAYS. For any other request, search the server log for this id.`,
       )
     }
-    if (options.json)
-      print(
-        JSON.stringify({ ...traceRow(trace, deliveries), jobs: jobs.map((job) => rowOf(jobListing, job)) }),
-      )
-    else for (const line of explanationLines(explain(trace, deliveries, jobs, rules), worded)) print(line)
+    if (options.json) print(JSON.stringify(explainedRow(found)))
+    else for (const line of explanationLines(found.explanation, worded)) print(line)
   })
 }
 
@@ -284,14 +274,15 @@ async function printRoutes(
   yieldToServers()
   await withContext(env, async (context) => {
     const { readDestinationConfig } = await import('../config/destinations.ts')
-    const { routes, smsCountries } = readDestinationConfig(env)
     const now = context.now()
-    const found = await readRoutes(context, now, instant(since, now))
-    const rules = listedRules(smsCountries, (await context.policy.rows()).rules)
-    const orders = routeOrders(found.rows, rules, [...routes.plain, ...routes.template])
-    const rows = found.rows.map((row) => rowOf(routeListing, row))
-    if (json) return print(JSON.stringify({ since: new Date(found.since), rows, orders }))
-    printListing(undefined, found.rows, routeListing, 'The event log has no SMS of this time.')
+    const found = await readRoutes(context, readDestinationConfig(env), now, instant(since, now))
+    const { rows, orders } = found
+    if (json) {
+      const shown = rows.map((row) => rowOf(routeListing, row))
+      print(JSON.stringify({ since: new Date(found.since), rows: shown, orders }))
+      return
+    }
+    printListing(undefined, rows, routeListing, 'The event log has no SMS of this time.')
     for (const order of orders) print(adviceWords(program, orderWords(order)))
   })
 }

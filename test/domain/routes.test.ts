@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { DestinationRule } from '../../src/domain/delivery/destination.ts'
-import { orderWords, proportion, type RouteFigures, routeOrders } from '../../src/domain/log/routes.ts'
+import { orderWords, proportion, type RouteFigures, routeOrders } from '../../src/domain/operator/routes.ts'
 
 /** Newcombe, Statistics in Medicine 17 (1998), table I, method 3. */
 const published = [

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { readRoutes } from '../../src/domain/log/routes.ts'
+import { readRoutes } from '../../src/domain/operator/routes.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { printed } from '../support/command.ts'
@@ -16,6 +16,7 @@ const settings = {
   SMS_WEBHOOK_SECRET: 'a secret of the test, 32 bytes..',
   PUBLIC_URL: 'https://otp.example.com',
 }
+const server = { smsCountries: [], routes: { plain: [], template: [] } }
 const textOf = (html: string) => html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 let app: TestApp
 
@@ -125,7 +126,7 @@ test('of two codes of a number, the one that was sent last was verified; notific
     message: 'Hello',
   })
   await code('447400123458', one, { verified: false })
-  const { rows } = await readRoutes(app.app.context, app.clock.now, app.clock.now)
+  const { rows } = await readRoutes(app.app.context, server, app.clock.now, app.clock.now)
   expect(rows).toMatchObject([
     { provider: 'outbox', messages: 3, conversion: { of: 1, rate: 1 } },
     { provider: 'webhook', messages: 2, conversion: { of: 2, rate: 0 } },
@@ -137,7 +138,7 @@ test('whole days are read, newest first, until there are enough requests', async
   app.advance(24 * 3600)
   await code('447400123457', one, { verified: false })
   const { now } = app.clock
-  const read = (most?: number) => readRoutes(app.app.context, now, now - 2 * 24 * 3_600_000, most)
+  const read = (most?: number) => readRoutes(app.app.context, server, now, now - 2 * 24 * 3_600_000, most)
   expect(await read()).toMatchObject({ since: Date.UTC(2025, 11, 31), rows: [{ messages: 2 }] })
   expect(await read(1)).toMatchObject({ since: Date.UTC(2026, 0, 2), rows: [{ messages: 1 }] })
 })

@@ -1,6 +1,6 @@
 import type { Channel } from '../ground/contact.ts'
 import { type EpochMs, minuteMs } from '../ground/time.ts'
-import type { Attempt, Operation } from '../request/request-context.ts'
+import { type Attempt, isRequestId, type Operation } from '../request/request-context.ts'
 
 /** The names that people see, what they mean, and their tone in the console. JSON and the database have the keys. */
 export const deliveryStatuses = {
@@ -126,6 +126,18 @@ export interface LogCount {
 
 export interface LogPosition extends Pick<Attempt, 'attempt'> {
   readonly requestId: string
+}
+
+/** As URLs and pages of the API have it. */
+export function positionText({ requestId, attempt }: LogPosition): string {
+  return `${requestId}.${attempt}`
+}
+
+export function positionIn(text: string): LogPosition | undefined {
+  const [, requestId, attempt] = /^([0-9a-f-]{36})\.(\d{1,7})$/.exec(text) ?? []
+  return requestId !== undefined && isRequestId(requestId)
+    ? { requestId, attempt: Number(attempt) }
+    : undefined
 }
 
 export interface PageOfLog {

@@ -13,6 +13,8 @@ import {
   type Found,
   type LogFilter,
   type LogPosition,
+  positionIn,
+  positionText,
   statusesIn,
 } from '../log/log-search.ts'
 import { budgetListing } from '../money/budgets.ts'
@@ -21,7 +23,6 @@ import { jobListing } from '../notify/queue.ts'
 import { manageTokenListing } from '../policy/policy-store.ts'
 import { relayListing } from '../policy/relay.ts'
 import { activeReviewNumbers, reviewNumberListing } from '../policy/review-number.ts'
-import { isRequestId } from '../request/request-context.ts'
 import type { Group } from './action.ts'
 import type { ActionPorts } from './actions.ts'
 import { appRows } from './app-rows.ts'
@@ -258,24 +259,39 @@ export const reads: readonly OperatorRead[] = [
     'explain',
     'the trace of one request: checks, limits, providers and delivery reports',
     { requestId: field(requestIdIn, { label: 'Request', help: 'the requestId of the answer' }) },
-    async ({ eventLog, jobs, policy, audit, smsCountries }, { requestId }) => {
-      const [trace, deliveries, queued, rules] = await Promise.all([
-        eventLog.trace(requestId),
-        eventLog.deliveries({ requestId, limit: 10_000 }),
-        jobs.ofRequest(requestId),
-        authoredRules({ policy, audit }, smsCountries),
-      ])
-      if (!trace) throw new OperatorError(`Request ${requestId} is not in the event log.`)
-      const { opening, checks } = explain(trace, deliveries, queued, rules)
-      return {
-        ...traceRow(trace, deliveries),
-        jobs: queued.map((job) => rowOf(jobListing, job)),
-        opening,
-        checks,
-      }
+    async (ports, { requestId }) => {
+      const found = await explained(ports, requestId)
+      if (!found) throw new OperatorError(`Request ${requestId} is not in the event log.`)
+      const { opening, checks } = found.explanation
+      return { ...explainedRow(found), opening, checks }
     },
   ),
 ]
+
+type ExplainPorts = Pick<ReadPorts, 'policy' | 'audit' | 'smsCountries'> & {
+  readonly eventLog: Pick<EventLogReader, 'trace' | 'deliveries'>
+  readonly jobs: Pick<ReadPorts['jobs'], 'ofRequest'>
+}
+
+/** Undefined: the event log does not have the request. */
+export async function explained(ports: ExplainPorts, requestId: string, mostDeliveries = 10_000) {
+  const [trace, deliveries, jobs, rules] = await Promise.all([
+    ports.eventLog.trace(requestId),
+    ports.eventLog.deliveries({ requestId, limit: mostDeliveries }),
+    ports.jobs.ofRequest(requestId),
+    authoredRules(ports, ports.smsCountries),
+  ])
+  return trace && { trace, deliveries, jobs, explanation: explain(trace, deliveries, jobs, rules) }
+}
+
+/** As `explain --json`. */
+export function explainedRow({
+  trace,
+  deliveries,
+  jobs,
+}: Omit<NonNullable<Awaited<ReturnType<typeof explained>>>, 'explanation'>) {
+  return { ...traceRow(trace, deliveries), jobs: jobs.map((job) => rowOf(jobListing, job)) }
+}
 
 type LogFilterPorts = Pick<ReadPorts, 'contacts' | 'secrets' | 'now' | 'isCountry'>
 
@@ -300,11 +316,11 @@ export function logFilter(
 
 /** One search reads a limited part of the log, so a page can have fewer rows and still a next one. */
 function pageOf<Row>({ rows, next }: Found<Row>, rowOf: (row: Row) => object) {
-  return { rows: rows.map(rowOf), next: next && `${next.requestId}.${next.attempt}` }
+  return { rows: rows.map(rowOf), next: next && positionText(next) }
 }
 
 function nextIn(text: string): LogPosition {
-  const [, requestId = '', attempt] = /^([0-9a-f-]{36})\.(\d{1,6})$/.exec(text) ?? []
-  if (!isRequestId(requestId)) throw new InvalidInput('next must be the `next` of a page.')
-  return { requestId, attempt: Number(attempt) }
+  const position = positionIn(text)
+  if (!position) throw new InvalidInput('next must be the `next` of a page.')
+  return position
 }

@@ -9,6 +9,7 @@ import {
   type LogFilters,
   type LogList,
   type LogPosition,
+  positionText,
   statusesIn,
   wordOf,
 } from '../../../domain/log/log-search.ts'
@@ -152,11 +153,6 @@ export function timeText(at: number): string {
   return new Date(at).toISOString().replace(/(?:(?::00)?\.000)?Z$/, '')
 }
 
-export function readPlace(text: string | null): LogPosition | undefined {
-  const [, requestId, attempt] = /^([0-9a-f-]{36})\.([0-9]{1,7})$/.exec(text ?? '') ?? []
-  return requestId === undefined ? undefined : { requestId, attempt: Number(attempt) }
-}
-
 /** @param file `.csv`: the export */
 export function logUrl(
   list: LogList,
@@ -168,7 +164,7 @@ export function logUrl(
   for (const { name, write } of fieldsOf(list)) {
     for (const value of [write(filters) ?? []].flat()) query.append(name, value)
   }
-  if (before) query.append('before', `${before.requestId}.${before.attempt}`)
+  if (before) query.append('before', positionText(before))
   const text = query.toString()
   return `/admin/${list}${file}${text === '' ? '' : `?${text}`}`
 }

@@ -2,15 +2,16 @@ import type { Delivery } from '../../../domain/delivery/delivery-reports.ts'
 import { explainedCodes } from '../../../domain/delivery/provider-codes.ts'
 import { effectivePrefixes } from '../../../domain/guard/status.ts'
 import { type LoggedRequest, statusOf } from '../../../domain/log/event-log.ts'
-import { explain, resultOf } from '../../../domain/log/explain.ts'
+import { resultOf } from '../../../domain/log/explain.ts'
 import {
   deliveryStatuses,
   type Found,
   type LogFilters,
   type LogList,
   type PageOfLog,
+  positionIn,
 } from '../../../domain/log/log-search.ts'
-import { authoredRules } from '../../../domain/operator/destinations.ts'
+import { explained } from '../../../domain/operator/reads.ts'
 import { guardDecision } from '../../../domain/request/request-context.ts'
 import type { RequestTrace } from '../../../domain/request/request-trace.ts'
 import { otpLanguages } from '../../../domain/texts/otp-texts.ts'
@@ -19,15 +20,7 @@ import { csvDownload, html, seeOther } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { callsPage, deliveriesPage, type LogModel } from './log.tsx'
 import { tracePage } from './page.tsx'
-import {
-  csvOf,
-  type FilterColumns,
-  filtersInForce,
-  logUrl,
-  readLogQuery,
-  readPlace,
-  unknownIn,
-} from './query.ts'
+import { csvOf, type FilterColumns, filtersInForce, logUrl, readLogQuery, unknownIn } from './query.ts'
 
 // The lists of the event log, their CSV files, and the page of a request.
 
@@ -63,7 +56,7 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
     // A form sends its empty fields too.
     if ([...searchParams.values()].includes('')) return seeOther(logUrl(list, filters))
     const unknown = unknownIn(searchParams)
-    const before = readPlace(searchParams.get('before'))
+    const before = positionIn(searchParams.get('before') ?? '')
     const isCounted = before === undefined && filtersInForce(list, filters, null).length > 0
     const [brands, apps, found, total] = await Promise.all([
       ports.brands.list(),
@@ -88,20 +81,15 @@ export function deliveryRoutes({ get, ports, settings, missing }: PageHandler): 
   }
 
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
-    const [trace, deliveries, jobs, rules] = await Promise.all([
-      ports.eventLog.trace(requestId),
-      ports.eventLog.deliveries({ requestId, limit: 1000 }),
-      ports.jobs.ofRequest(requestId),
-      authoredRules(ports, settings.smsCountries),
-    ])
-    if (!trace) {
+    const found = await explained({ ...ports, ...settings }, requestId, 1000)
+    if (!found) {
       return missing(
         pageContext,
         'Request not found',
         'The event log has requests with valid credentials from the last `DELIVERY_LOG_DAYS` days.',
       )
     }
-    const explanation = explain(trace, deliveries, jobs, rules)
+    const { trace, deliveries, explanation } = found
     const ofGuard = guardDecision(trace, trace.end?.error) && trace.country !== null
     const prefixes = ofGuard ? effectivePrefixes(await ports.guard.prefixes(), pageContext.now) : []
     const blockedPrefixes = prefixes

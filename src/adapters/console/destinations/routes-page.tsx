@@ -1,21 +1,14 @@
 /** @jsxImportSource preact */
 import { cellsOf } from '../../../domain/ground/listing.ts'
-import type { EpochMs } from '../../../domain/ground/time.ts'
-import { orderWords, type RouteFigures, type RouteOrder, routeListing } from '../../../domain/log/routes.ts'
 import { destinationSet } from '../../../domain/operator/destinations.ts'
+import { orderWords, type Routes, routeListing } from '../../../domain/operator/routes.ts'
 import { ExactTime, rich } from '../../pages/components.tsx'
 import { ActionButton } from '../action-form.tsx'
 import { actions, Card, columnsOf, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 
-interface RoutesModel {
-  readonly since: EpochMs
-  readonly rows: readonly RouteFigures[]
-  readonly orders: readonly RouteOrder[]
-}
-
-export function routesPage(pageContext: PageContext, { since, rows, orders }: RoutesModel): string {
+export function routesPage(pageContext: PageContext, { since, rows, orders }: Routes): string {
   const { currency: _, ...shown } = routeListing
   const parent = { title: 'Destinations', href: '/admin/destinations' }
   return consolePage(
@@ -29,7 +22,7 @@ export function routesPage(pageContext: PageContext, { since, rows, orders }: Ro
       >
         <Table
           caption="Providers by country"
-          columns={columnsOf(shown, ...(Object.keys(shown) as (keyof typeof shown)[]))}
+          columns={columnsOf(shown)}
           rows={rows.map((row) => cellsOf(routeListing, row))}
           figures
           empty="No SMS was sent in the last 7 days."

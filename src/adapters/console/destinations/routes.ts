@@ -1,9 +1,9 @@
 import { dayMs } from '../../../domain/ground/time.ts'
 import { modeInForce } from '../../../domain/guard/mode.ts'
-import { readRoutes, routeOrders } from '../../../domain/log/routes.ts'
 import { authoredRules, checkDestination, listedRules } from '../../../domain/operator/destinations.ts'
 import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
 import { checkPrice } from '../../../domain/operator/money.ts'
+import { readRoutes } from '../../../domain/operator/routes.ts'
 import { html } from '../answers.ts'
 import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
@@ -20,10 +20,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
   get('/admin/destinations', async (_, pageContext) => shown(pageContext))
   get('/admin/routes', async (_, pageContext) => {
     const { now } = pageContext
-    const found = await readRoutes(ports, now, now - 7 * dayMs, mostRead)
-    const rules = listedRules(smsCountries, (await ports.policy.rows()).rules)
-    const orders = routeOrders(found.rows, rules, [...routes.plain, ...routes.template])
-    return html(routesPage(pageContext, { ...found, orders }))
+    return html(routesPage(pageContext, await readRoutes(ports, settings, now, now - 7 * dayMs, mostRead)))
   })
   post('/admin/destinations/check', async ({ form }, pageContext) => {
     const [number, brand] = [field(form, 'number'), field(form, 'brand')]

@@ -3,11 +3,13 @@ import { type Advice, advice, see } from '../ground/advice.ts'
 import { count, percent } from '../ground/format.ts'
 import type { Listing } from '../ground/listing.ts'
 import { dayMs, type EpochMs, hourMs, periodOf } from '../ground/time.ts'
+import { type EventLogReader, type LoggedRequest, statusOf } from '../log/event-log.ts'
+import type { LogPosition } from '../log/log-search.ts'
 import { type Micros, sumWords } from '../money/amounts.ts'
 import type { DaySpend } from '../money/spending.ts'
+import type { PolicyPorts } from '../policy/policy-store.ts'
 import { mayBeSent } from '../request/request-context.ts'
-import { type EventLogReader, type LoggedRequest, statusOf } from './event-log.ts'
-import type { LogPosition } from './log-search.ts'
+import { listedRules } from './destinations.ts'
 
 // What the event log says of the providers of each country. Nothing changes by it.
 
@@ -36,20 +38,29 @@ export interface RouteFigures {
 }
 
 interface RoutePorts {
+  readonly policy: Pick<PolicyPorts['policy'], 'rows'>
   readonly eventLog: Pick<EventLogReader, 'findCalls'> & {
     spending(from: EpochMs, until: EpochMs): Promise<readonly DaySpend[]>
   }
 }
 
+interface RouteSettings {
+  readonly smsCountries: readonly string[]
+  readonly routes: Readonly<Record<'plain' | 'template', readonly string[]>>
+}
+
+export type Routes = Awaited<ReturnType<typeof readRoutes>>
+
 const pageLength = 1000
 
 /** Of whole days in UTC. @param most of the requests that are read; the day that reaches it is the last */
 export async function readRoutes(
-  { eventLog }: RoutePorts,
+  { eventLog, policy }: RoutePorts,
+  { smsCountries, routes }: RouteSettings,
   now: EpochMs,
   since: EpochMs,
   most = Number.POSITIVE_INFINITY,
-): Promise<{ readonly since: EpochMs; readonly rows: readonly RouteFigures[] }> {
+) {
   const sum = new RouteSum()
   const { end } = periodOf('day', now)
   let [day, read] = [end, 0]
@@ -64,7 +75,9 @@ export async function readRoutes(
       before = next ?? undefined
     } while (before)
   } while (day > since && read < most)
-  return { since: day, rows: sum.rows(await eventLog.spending(day, end)) }
+  const rows = sum.rows(await eventLog.spending(day, end))
+  const rules = listedRules(smsCountries, (await policy.rows()).rules)
+  return { since: day, rows, orders: routeOrders(rows, rules, [...routes.plain, ...routes.template]) }
 }
 
 class RouteSum {
