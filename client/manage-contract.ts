@@ -34,54 +34,71 @@ export interface ManageActions {
   }
   /** list the delivery log: each attempt with its provider, outcome and delivery report; newest first */
   readonly deliveries: {
-    /** only those of this phone number or e-mail address */
+    /** only of this request */
+    readonly request?: string | number | null
+    /** only to this phone number or e-mail address */
     readonly to?: string | number | null
-    /** only those of this app */
-    readonly app?: string | number | null
-    /** only those of this brand */
-    readonly brand?: string | number | null
-    /** only those of this provider */
+    /** only with an attempt of this provider */
     readonly provider?: string | number | null
+    /** only of this app */
+    readonly app?: string | number | null
+    /** only of this brand */
+    readonly brand?: string | number | null
     /** only SMS, or only e-mail */
     readonly channel?: 'SMS' | 'EMAIL' | null
     /** only SMS to this country, such as GB */
     readonly country?: string | number | null
-    /** only later ones: 30m, 12h, 7d, or a time in ISO 8601 */
+    /** only later: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z */
     readonly since?: string | number | null
-    /** only earlier ones, in the same form */
+    /** only earlier, in the same form */
     readonly until?: string | number | null
+    /**
+     * only with these statuses: delivered, accepted, not-delivered, rejected, temporary-failure, unknown,
+     * skipped
+     */
+    readonly status?:
+      | readonly (
+          | 'delivered'
+          | 'accepted'
+          | 'not-delivered'
+          | 'rejected'
+          | 'temporary-failure'
+          | 'unknown'
+          | 'skipped'
+        )[]
+      | null
+    /** only messages of this template */
+    readonly template?: string | number | null
+    /** only texts in this language, such as hi */
+    readonly lang?: string | number | null
+    /** only failures with this cause */
+    readonly error?: 'recipient' | 'content' | 'account' | 'retryable' | 'unknown' | null
     /** how many rows, at most 1000 */
     readonly limit?: string | number | null
     /** the `next` of the previous page */
     readonly next?: string | number | null
-    /** only these, such as failed */
-    readonly status?: string | number | null
   }
   /** list the calls of apps with their result and its reason; newest first */
   readonly requests: {
-    /** only those of this phone number or e-mail address */
+    /** only to this phone number or e-mail address */
     readonly to?: string | number | null
-    /** only those of this app */
-    readonly app?: string | number | null
-    /** only those of this brand */
-    readonly brand?: string | number | null
-    /** only those of this provider */
+    /** only with an attempt of this provider */
     readonly provider?: string | number | null
+    /** only of this app */
+    readonly app?: string | number | null
+    /** only of this brand */
+    readonly brand?: string | number | null
     /** only SMS, or only e-mail */
     readonly channel?: 'SMS' | 'EMAIL' | null
     /** only SMS to this country, such as GB */
     readonly country?: string | number | null
-    /** only later ones: 30m, 12h, 7d, or a time in ISO 8601 */
+    /** only later: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z */
     readonly since?: string | number | null
-    /** only earlier ones, in the same form */
+    /** only earlier, in the same form */
     readonly until?: string | number | null
-    /** how many rows, at most 1000 */
-    readonly limit?: string | number | null
-    /** the `next` of the previous page */
-    readonly next?: string | number | null
-    /** only of this kind */
+    /** only calls of this kind */
     readonly call?: 'code' | 'verify' | 'notify' | null
-    /** only with this result */
+    /** only calls with this result */
     readonly result?:
       | 'success'
       | 'failed'
@@ -91,6 +108,10 @@ export interface ManageActions {
       | 'brand'
       | 'destination'
       | null
+    /** how many rows, at most 1000 */
+    readonly limit?: string | number | null
+    /** the `next` of the previous page */
+    readonly next?: string | number | null
   }
   /** the trace of one request: checks, limits, providers and delivery reports */
   readonly explain: {

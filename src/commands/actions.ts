@@ -113,7 +113,7 @@ export function actionCommand(
 }
 
 /** @throws InvalidInput that names the option or argument */
-function requireValid(name: string, field: Field, written: Written): void {
+export function requireValid(name: string, field: Field, written: Written): void {
   const as = spelling(name, field)
   try {
     // In a form, an empty control can mean the default. In a command it is an unset variable of the shell.
@@ -128,7 +128,7 @@ function requireValid(name: string, field: Field, written: Written): void {
   }
 }
 
-function addField(command: Command, name: string, field: Field): void {
+export function addField(command: Command, name: string, field: Field): void {
   const { help, choices, kind, isRequired, byDefault, off } = field
   const as = spelling(name, field)
   if (!as.startsWith('-')) {

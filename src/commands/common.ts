@@ -139,18 +139,6 @@ export function list(text: string, before: readonly string[] = []): readonly str
   return [...before, ...wordsIn(text, ',')]
 }
 
-/** The same for an option with choices. */
-export function listOf<Choice extends string>(choices: readonly Choice[]) {
-  return (text: string, before: readonly Choice[] = []): readonly Choice[] => [
-    ...before,
-    ...wordsIn(text, ',').map((word) => {
-      const choice = choices.find((known) => known === word)
-      if (choice === undefined) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`)
-      return choice
-    }),
-  ]
-}
-
 /** The same for `name=value`. A comma separates two of them only before the next `name=`. */
 export function listOfPairs(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, ...wordsIn(text, /,(?=\s*\w+=)/)]

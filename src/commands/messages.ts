@@ -1,43 +1,33 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { providerPath } from '../domain/delivery/delivery-reports.ts'
 import type { Advice } from '../domain/ground/advice.ts'
 import type { Contacts, Recipient } from '../domain/ground/contact.ts'
-import { canonicalTag } from '../domain/ground/languages.ts'
 import { rowOf } from '../domain/ground/listing.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import { whyOf } from '../domain/log/event-log.ts'
 import { explanationLines } from '../domain/log/explain.ts'
 import { callRow, deliveryRow } from '../domain/log/log-rows.ts'
+import { deliveryStatuses, type Found, type LogPosition, type PageOfLog } from '../domain/log/log-search.ts'
+import { type Entered, type Fields, type InputOf, inputIn, requestIdIn } from '../domain/operator/fields.ts'
 import {
-  type CallFilter,
-  callResults,
-  calls,
-  type DeliveryFilter,
-  deliveryStatuses,
-  type ErrorClass,
-  errorClasses,
-  type Found,
-  type LogFilter,
-  type LogPosition,
-  type PageOfLog,
-  statusesIn,
-  statusKeys,
-  wordOf,
-} from '../domain/log/log-search.ts'
-import { requestIdIn } from '../domain/operator/fields.ts'
-import { explained, explainedRow, logFilter } from '../domain/operator/reads.ts'
+  callFields,
+  callFilter,
+  deliveryFields,
+  deliveryFilter,
+  explained,
+  explainedRow,
+} from '../domain/operator/reads.ts'
 import { orderWords, readRoutes, routeListing } from '../domain/operator/routes.ts'
+import { addField, requireValid } from './actions.ts'
 import { adviceWords } from './advice.ts'
 import {
   complain,
   type Env,
   instant,
-  listOf,
   print,
   printListing,
   printTable,
-  several,
   wholeNumber,
   wholeSeconds,
   withApp,
@@ -46,22 +36,10 @@ import {
 } from './common.ts'
 
 /** Of both lists. */
-interface LogOptions extends Pick<LogFilter, 'provider' | 'app' | 'brand' | 'channel'> {
-  to?: string
-  country?: string
-  since?: string
-  until?: string
+interface LogOptions {
   limit: number
   json?: true
 }
-
-interface DeliveryOptions extends LogOptions, Pick<DeliveryFilter, 'template' | 'lang'> {
-  request?: string
-  status?: readonly string[]
-  error?: ErrorClass
-}
-
-type CallOptions = LogOptions & Pick<CallFilter, 'call' | 'result'>
 
 interface OutboxOptions {
   to?: string
@@ -69,31 +47,18 @@ interface OutboxOptions {
 }
 
 export function messageCommands(program: Command, env: Env): void {
-  const deliveries = program
-    .command('deliveries')
-    .description('list the delivery log, oldest first: each attempt with its outcome')
-    .option('--request <id>', 'only of this request')
-  logOptions(deliveries)
-    .addOption(
-      new Option('--status <status...>', `only with these statuses; ${several}`)
-        .choices(statusKeys.map(wordOf))
-        .argParser(listOf(statusKeys.map(wordOf))),
-    )
-    .option('--template <key>', 'only messages of this template')
-    .option('--lang <tag>', 'only texts in this language, such as hi')
-    .addOption(
-      new Option('--error <class>', 'only failures with this cause').choices(Object.keys(errorClasses)),
-    )
-    .action((options: DeliveryOptions) => printDeliveries(env, options))
-  const requests = program
-    .command('requests')
-    .description('list the API calls with their results, oldest first')
-  logOptions(requests)
-    .addOption(new Option('--call <call>', 'only calls of this kind').choices(Object.keys(calls)))
-    .addOption(
-      new Option('--result <result>', 'only calls with this result').choices(Object.keys(callResults)),
-    )
-    .action((options: CallOptions) => printCalls(env, options))
+  logCommand(
+    program
+      .command('deliveries')
+      .description('list the delivery log, oldest first: each attempt with its outcome'),
+    deliveryFields,
+    (filters, options) => printDeliveries(env, filters, options),
+  )
+  logCommand(
+    program.command('requests').description('list the API calls with their results, oldest first'),
+    callFields,
+    (filters, options) => printCalls(env, filters, options),
+  )
   program
     .command('explain')
     .description('print the trace of one request, and what to do')
@@ -131,18 +96,20 @@ export function messageCommands(program: Command, env: Env): void {
     .action((options: OutboxOptions) => printOutbox(env, options))
 }
 
-function logOptions(command: Command): Command {
-  return command
-    .option('--to <recipient>', 'only to this phone number or e-mail address')
-    .option('--provider <name>', 'only with an attempt of this provider')
-    .option('--app <appId>', 'only of this app')
-    .option('--brand <slug>', 'only of this brand')
-    .addOption(new Option('--channel <channel>', 'only SMS, or only e-mail').choices(['SMS', 'EMAIL']))
-    .option('--country <code>', 'only SMS to this country, such as GB')
-    .option('--since <when>', 'only later: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
-    .option('--until <when>', 'only earlier, in the same form')
+/** With the filters of the management API. */
+function logCommand<All extends Fields>(
+  command: Command,
+  fields: All,
+  run: (filters: InputOf<All>, options: LogOptions) => Promise<void>,
+): void {
+  for (const [name, field] of Object.entries(fields)) addField(command, name, field)
+  command
     .option('--limit <count>', 'only the latest rows', wholeNumber, 100)
     .option('--json', 'print JSON')
+    .action((options: Entered & LogOptions) => {
+      for (const [name, field] of Object.entries(fields)) requireValid(name, field, options[name])
+      return run(inputIn(fields, options), options)
+    })
 }
 
 async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
@@ -164,12 +131,10 @@ function recipientIn(contacts: Contacts, to: string | undefined): Recipient | un
   throw new InvalidInput(`--to ${contacts.faultOf(to)}`)
 }
 
-async function filterOf(options: LogOptions, context: Context, contacts: Contacts): Promise<LogFilter> {
+async function filterPorts(context: Context, contacts: Contacts, { to }: { to: string | undefined }) {
   const { isRegion: isCountry } = await import('../adapters/phone/e164.ts')
-  if (options.to !== undefined) context.requireSecret()
-  const brand = options.brand?.trim().toLowerCase()
-  const country = options.country?.trim().toUpperCase()
-  return logFilter({ ...context, contacts, isCountry }, { ...options, brand, country }, '--')
+  if (to !== undefined) context.requireSecret()
+  return { ...context, contacts, isCountry }
 }
 
 /** The latest rows, oldest first. One search reads a limited part of the log. */
@@ -187,21 +152,17 @@ async function latest<Row>(
   return found.reverse()
 }
 
-async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
+async function printDeliveries(
+  env: Env,
+  filters: InputOf<typeof deliveryFields>,
+  options: LogOptions,
+): Promise<void> {
   await withContext(env, async (context, { contacts, database }) => {
-    const { template, lang, error: errorClass } = options
-    const filter: DeliveryFilter = {
-      ...(await filterOf(options, context, contacts)),
-      requestId: options.request === undefined ? undefined : requestIdIn(options.request),
-      statuses: options.status && statusesIn(options.status),
-      template,
-      lang: lang === undefined ? undefined : (canonicalTag(lang) ?? lang),
-      errorClass,
-    }
+    const filter = deliveryFilter(await filterPorts(context, contacts, filters), filters, '--')
     const rows = await latest(options.limit, (page) => context.eventLog.findDeliveries(filter, page))
     if (rows.length === 0 && !options.json) {
       complain(`No deliveries match in ${database.name}.`)
-      if (options.to !== undefined) {
+      if (filters.to !== undefined) {
         complain(
           'A rate-limited, blocked or denied request has no delivery: `otpost requests --to` lists all requests.',
         )
@@ -225,10 +186,9 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
   })
 }
 
-async function printCalls(env: Env, options: CallOptions): Promise<void> {
+async function printCalls(env: Env, filters: InputOf<typeof callFields>, options: LogOptions): Promise<void> {
   await withContext(env, async (context, { contacts, database }) => {
-    const { call, result } = options
-    const filter: CallFilter = { ...(await filterOf(options, context, contacts)), call, result }
+    const filter = callFilter(await filterPorts(context, contacts, filters), filters, '--')
     const rows = await latest(options.limit, (page) => context.eventLog.findCalls(filter, page))
     if (rows.length === 0 && !options.json) {
       complain(`No requests match in ${database.name}.`)

@@ -127,8 +127,16 @@ test('the event log is read in pages, newest first, and filtered', async () => {
   expect(found).toEqual(requestIds)
   const toOne = (await call('requests', viewer, { to: '+1 202 555 0101', call: 'code' })).body
   expect(toOne.rows.map((row: { requestId: string }) => row.requestId)).toEqual([requestIds[2]])
-  expect((await call('deliveries', viewer, { country: 'gb' })).status).toBe(400)
-  expect((await call('deliveries', viewer, { country: 'GB' })).body.rows).toHaveLength(1)
+  expect((await call('deliveries', viewer, { country: 'zz' })).status).toBe(400)
+  expect((await call('deliveries', viewer, { country: 'gb' })).body.rows).toHaveLength(1)
+  for (const [status, rows] of [
+    ['delivered', 0],
+    ['accepted', 1],
+  ] as const)
+    expect(
+      (await call('deliveries', viewer, { status: [status], request: requestIds[0] })).body.rows,
+    ).toHaveLength(rows)
+  expect((await call('deliveries', viewer, { status: ['lost'] })).status).toBe(400)
   expect(JSON.stringify([first, toOne])).not.toContain('2025550101')
   const explained = (await call('explain', viewer, { requestId: requestIds[0] })).body
   expect([explained.deliveries.length, explained.opening.join(' ')]).toEqual([

@@ -1,5 +1,6 @@
 import { ruleListing } from '../delivery/destination.ts'
 import { auditListing } from '../ground/audit.ts'
+import { canonicalTag } from '../ground/languages.ts'
 import { type Listing, rowOf } from '../ground/listing.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { isoTime } from '../ground/time.ts'
@@ -8,14 +9,19 @@ import type { EventLogReader } from '../log/event-log.ts'
 import { explain } from '../log/explain.ts'
 import { callRow, deliveryRow, traceRow } from '../log/log-rows.ts'
 import {
+  type CallFilter,
   callResults,
   calls,
+  type DeliveryFilter,
+  errorClasses,
   type Found,
   type LogFilter,
   type LogPosition,
   positionIn,
   positionText,
   statusesIn,
+  statusKeys,
+  wordOf,
 } from '../log/log-search.ts'
 import { budgetListing } from '../money/budgets.ts'
 import { type DaySpend, spendingPeriods, spendingSpan } from '../money/spending.ts'
@@ -35,9 +41,11 @@ import {
   type InputOf,
   inputIn,
   instantIn,
+  list,
   oneOf,
   optional,
   requestIdIn,
+  someOf,
   text,
   wholeNumber,
 } from './fields.ts'
@@ -79,7 +87,7 @@ function read<All extends Fields>(
   return { name, does, fields, run: (ports, entered) => run(ports, inputIn(fields, entered)) }
 }
 
-function list(
+function rowsRead(
   name: string,
   does: string,
   rows: (ports: ReadPorts) => Promise<readonly object[]>,
@@ -149,38 +157,71 @@ export const lists: readonly OperatorList[] = [
   ]),
 ]
 
+/** No form has it. */
+function filter<Value>(read: Parameters<typeof optional<Value>>[0], as: string, help: string) {
+  return optional(read, { label: '', as, help })
+}
+
+const logFields = {
+  to: filter(text, '--to <recipient>', 'only to this phone number or e-mail address'),
+  provider: filter(text, '--provider <name>', 'only with an attempt of this provider'),
+  app: filter(text, '--app <appId>', 'only of this app'),
+  brand: filter((slug) => slug.trim().toLowerCase(), '--brand <slug>', 'only of this brand'),
+  channel: filter(
+    oneOf('channel', ['SMS', 'EMAIL'] as const),
+    '--channel <channel>',
+    'only SMS, or only e-mail',
+  ),
+  country: filter(
+    (code) => code.trim().toUpperCase(),
+    '--country <code>',
+    'only SMS to this country, such as GB',
+  ),
+  since: filter(text, '--since <when>', 'only later: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z'),
+  until: filter(text, '--until <when>', 'only earlier, in the same form'),
+} as const
+
+/** The filters of the delivery log. */
+export const deliveryFields = {
+  request: filter(requestIdIn, '--request <id>', 'only of this request'),
+  ...logFields,
+  status: list(someOf('status', statusKeys.map(wordOf)), {
+    label: '',
+    as: '--status <status...>',
+    help: `only with these statuses: ${statusKeys.map(wordOf).join(', ')}`,
+  }),
+  template: filter(text, '--template <key>', 'only messages of this template'),
+  lang: filter((tag) => canonicalTag(tag) ?? tag, '--lang <tag>', 'only texts in this language, such as hi'),
+  error: filter(oneOf('cause', errorClasses), '--error <class>', 'only failures with this cause'),
+} as const
+
+/** The filters of the calls of apps. */
+export const callFields = {
+  ...logFields,
+  call: filter(oneOf('call', keysOf(calls)), '--call <call>', 'only calls of this kind'),
+  result: filter(oneOf('result', keysOf(callResults)), '--result <result>', 'only calls with this result'),
+} as const
+
 const limit = field(wholeNumber('limit', 1, 1000), {
-  label: 'Rows',
+  label: '',
   help: 'how many rows, at most 1000',
   byDefault: '100',
 })
 
-/** Of both lists of the event log, newest first. */
-const logFields = {
-  to: optional(text, { label: 'Recipient', help: 'only those of this phone number or e-mail address' }),
-  app: optional(text, { label: 'App', help: 'only those of this app' }),
-  brand: optional(text, { label: 'Brand', help: 'only those of this brand' }),
-  provider: optional(text, { label: 'Provider', help: 'only those of this provider' }),
-  channel: optional(oneOf('channel', ['SMS', 'EMAIL'] as const), {
-    label: 'Channel',
-    help: 'only SMS, or only e-mail',
-  }),
-  country: optional(text, { label: 'Country', help: 'only SMS to this country, such as GB' }),
-  since: optional(text, { label: 'Since', help: 'only later ones: 30m, 12h, 7d, or a time in ISO 8601' }),
-  until: optional(text, { label: 'Until', help: 'only earlier ones, in the same form' }),
+const paging = {
   limit,
-  next: optional(nextIn, { label: 'Next', help: 'the `next` of the previous page' }),
+  next: optional(nextIn, { label: '', help: 'the `next` of the previous page' }),
 } as const
 
 /** Every read. */
 export const reads: readonly OperatorRead[] = [
-  list('brand list', 'list the brands', async ({ brands }) => (await brands.list()).map(brandRow)),
-  list('app list', 'list the apps with their scope, their keys and their webhook', async (ports) => {
+  rowsRead('brand list', 'list the brands', async ({ brands }) => (await brands.list()).map(brandRow)),
+  rowsRead('app list', 'list the apps with their scope, their keys and their webhook', async (ports) => {
     const { scopes, webhooks } = await ports.policy.rows()
     return appRows(await ports.apps.list(), scopes, webhooks, await ports.events.failing())
   }),
   ...lists.map((each) =>
-    list(`${each.group.name} list`, each.does, (ports) =>
+    rowsRead(`${each.group.name} list`, each.does, (ports) =>
       each.read(ports, (rows, listing) => rows.map((row) => rowOf(listing, row))),
     ),
   ),
@@ -218,42 +259,19 @@ export const reads: readonly OperatorRead[] = [
   read(
     'deliveries',
     'list the delivery log: each attempt with its provider, outcome and delivery report; newest first',
-    {
-      ...logFields,
-      status: optional((words: string) => statusesIn(words.split(',')), {
-        label: 'Status',
-        help: 'only these, such as failed',
-      }),
-    },
-    async (ports, { status, ...filters }) => {
-      const filter = { ...logFilter(ports, filters), statuses: status }
-      return pageOf(
-        await ports.eventLog.findDeliveries(filter, { before: filters.next, limit: filters.limit }),
+    { ...deliveryFields, ...paging },
+    async (ports, { next: before, limit, ...filters }) =>
+      pageOf(
+        await ports.eventLog.findDeliveries(deliveryFilter(ports, filters), { before, limit }),
         deliveryRow,
-      )
-    },
+      ),
   ),
   read(
     'requests',
     'list the calls of apps with their result and its reason; newest first',
-    {
-      ...logFields,
-      call: optional(oneOf('call', Object.keys(calls) as (keyof typeof calls)[]), {
-        label: 'Call',
-        help: 'only of this kind',
-      }),
-      result: optional(oneOf('result', Object.keys(callResults) as (keyof typeof callResults)[]), {
-        label: 'Result',
-        help: 'only with this result',
-      }),
-    },
-    async (ports, { call, result, ...filters }) => {
-      const filter = { ...logFilter(ports, filters), call, result }
-      return pageOf(
-        await ports.eventLog.findCalls(filter, { before: filters.next, limit: filters.limit }),
-        callRow,
-      )
-    },
+    { ...callFields, ...paging },
+    async (ports, { next: before, limit, ...filters }) =>
+      pageOf(await ports.eventLog.findCalls(callFilter(ports, filters), { before, limit }), callRow),
   ),
   read(
     'explain',
@@ -293,24 +311,47 @@ export function explainedRow({
   return { ...traceRow(trace, deliveries), jobs: jobs.map((job) => rowOf(jobListing, job)) }
 }
 
+function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
+  return Object.keys(record) as Key[]
+}
+
 type LogFilterPorts = Pick<ReadPorts, 'contacts' | 'secrets' | 'now' | 'isCountry'>
 
-/** @param options how errors name the fields @throws InvalidInput */
-export function logFilter(
+/** @param dashes before the names of fields in errors @throws InvalidInput */
+export function deliveryFilter(
+  ports: LogFilterPorts,
+  { request: requestId, status, template, lang, error: errorClass, ...log }: InputOf<typeof deliveryFields>,
+  dashes?: string,
+): DeliveryFilter {
+  const statuses = status.length > 0 ? statusesIn(status) : undefined
+  return { ...logFilter(ports, log, dashes), requestId, statuses, template, lang, errorClass }
+}
+
+/** The same. */
+export function callFilter(
+  ports: LogFilterPorts,
+  { call, result, ...log }: InputOf<typeof callFields>,
+  dashes?: string,
+): CallFilter {
+  return { ...logFilter(ports, log, dashes), call, result }
+}
+
+function logFilter(
   { contacts, secrets, now, isCountry }: LogFilterPorts,
-  { to, app, brand, provider, channel, country, since, until }: Partial<InputOf<typeof logFields>>,
-  options = '',
+  { to, country, since, until, ...equal }: InputOf<typeof logFields>,
+  dashes = '',
 ): LogFilter {
   const recipient = contacts.phone(to) ?? contacts.email(to)
-  if (to !== undefined && !recipient) throw new InvalidInput(`${options}to ${contacts.faultOf(to)}`)
+  if (to !== undefined && !recipient) throw new InvalidInput(`${dashes}to ${contacts.faultOf(to)}`)
   if (country !== undefined && !isCountry(country))
-    throw new InvalidInput(`${options}country must be an ISO 3166-1 country code of two letters, such as GB.`)
+    throw new InvalidInput(`${dashes}country must be an ISO 3166-1 country code of two letters, such as GB.`)
   const at = now()
   return {
-    ...{ app, brand, provider, channel, country },
+    ...equal,
+    country,
     recipientHashes: recipient && secrets.subjects(recipient.channel, recipient.to),
-    since: since === undefined ? undefined : instantIn(since, at, `${options}since`),
-    until: until === undefined ? undefined : instantIn(until, at, `${options}until`),
+    since: since === undefined ? undefined : instantIn(since, at, `${dashes}since`),
+    until: until === undefined ? undefined : instantIn(until, at, `${dashes}until`),
   }
 }
 
