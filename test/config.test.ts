@@ -75,7 +75,7 @@ describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
 describe('an empty value counts as unset', () => {
   const others = `HOST DATABASE_URL SECRET_KEY APP_CREDENTIALS OTP_SMS_MODE SMS_PLAIN SMS_TEMPLATE SMS_WEBHOOK_URL
     SMS_WEBHOOK_SECRET SMTP_URL MAIL_FROM OUTBOX_IN_PRODUCTION REUSE_PORT PHONE_DEFAULT_REGION TRUSTED_PROXIES
-    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV SMS_COUNTRIES VOICE_COUNTRIES GUARD LADDER`
+    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV SMS_COUNTRIES VOICE_COUNTRIES VOICE_PROVIDER GUARD LADDER`
   const everything = [...others.split(/\s+/), ...numbers.map(([name]) => name)]
   test.each(['', ' '])('%p', (nothing) => {
     const plain = (config: Config) => JSON.parse(JSON.stringify(config))
@@ -245,6 +245,10 @@ describe('an invalid setting is reported by name', () => {
       { SMS_COUNTRIES: countries },
     ]),
     ['VOICE_COUNTRIES', { VOICE_COUNTRIES: 'canary' }],
+    ...['canary', 'twilio', 'twilio-voice,vonage-voice'].map((name): [string, Environment] => [
+      'VOICE_PROVIDER',
+      { VOICE_PROVIDER: name },
+    ]),
     ['GUARD', { GUARD: 'canary' }],
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: 'canary' }],
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.0/33' }],

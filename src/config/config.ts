@@ -30,7 +30,7 @@ import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
 import { isLoopback, Settings } from './settings.ts'
 import { readNetworks, readStoreSettings } from './store.ts'
-import { chatWays, voiceSpec } from './ways.ts'
+import { chatWays, otherWaysIn } from './ways.ts'
 
 export type Config = ReturnType<typeof readConfig>
 
@@ -51,7 +51,7 @@ export function readConfig(env: Env) {
   const store = readStoreSettings(settings)
   const tls = readTls(settings, store.database.kind === 'sqlite' ? store.database.file : undefined)
   const phoneRoutes = readPhoneRoutes(settings, plain, template)
-  const smsCountries = readCountries(settings)
+  const smsCountries = readCountries(settings, smsSpendSettings.SMS_COUNTRIES)
   const voiceCountries = readCountries(settings, smsSpendSettings.VOICE_COUNTRIES)
   const outboxToken = settings.token(messageSettings.OUTBOX_TOKEN)
   const config = {
@@ -162,11 +162,7 @@ function readPhoneRoutes(
   template: ReadRoute,
 ): PhoneRoutes<MakeProvider> {
   const others: Partial<Record<OtherWay, readonly MakeProvider[]>> = {}
-  for (const { way, spec, setting } of chatWays) {
-    if (settings.optional(setting) !== undefined) others[way] = [spec.configure(settings, way)]
-  }
-  const voice = voiceSpec(settings)
-  if (voice) others.voice = [voice.configure(settings, 'voice')]
+  for (const { way, spec } of otherWaysIn(settings)) others[way] = [spec.configure(settings, way)]
   return { plain: plain.providers, template: template.providers, ...others }
 }
 

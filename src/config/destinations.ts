@@ -3,7 +3,7 @@ import { codeSettings, messageSettings, smsSpendSettings } from './server-settin
 import type { TextSetting } from './setting.ts'
 import type { Env } from './setting-source.ts'
 import { Settings } from './settings.ts'
-import { chatWays, voiceSpec } from './ways.ts'
+import { otherWaysIn } from './ways.ts'
 
 export type DestinationConfig = ReturnType<typeof readDestinationConfig>
 
@@ -19,22 +19,16 @@ export function readDestinationConfig(env: Env) {
       smsMode,
       plain: settings.list(messageSettings.SMS_PLAIN),
       template: smsMode === 'plain' ? [] : settings.list(messageSettings.SMS_TEMPLATE),
-      others: [
-        ...chatWays.flatMap(({ spec, setting }) => (settings.optional(setting) ? spec.name : [])),
-        voiceSpec(settings)?.name ?? [],
-      ].flat(),
+      others: otherWaysIn(settings).map(({ spec }) => spec.name),
     },
-    smsCountries: readCountries(settings),
+    smsCountries: readCountries(settings, smsSpendSettings.SMS_COUNTRIES),
     guard: settings.oneOf(smsSpendSettings.GUARD),
     phonePerHour: settings.integer(codeSettings.PHONE_LIMIT_PER_HOUR),
   })
 }
 
-/** SMS_COUNTRIES (design D40), or VOICE_COUNTRIES. Empty: unset. */
-export function readCountries(
-  settings: Settings,
-  setting: TextSetting = smsSpendSettings.SMS_COUNTRIES,
-): readonly string[] {
+/** SMS_COUNTRIES (design D40) or VOICE_COUNTRIES. Empty: unset. */
+export function readCountries(settings: Settings, setting: TextSetting): readonly string[] {
   if (settings.optional(setting) === undefined) return []
   const countries = [...new Set(settings.list(setting).map((code) => code.toUpperCase()))]
   if (!countries.every(isRegion)) {

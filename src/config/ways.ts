@@ -11,8 +11,12 @@ export const chatWays = [
   { way: 'telegram', spec: telegram, setting: telegramSettings.TELEGRAM_TOKEN },
 ] as const
 
-/** Of VOICE_PROVIDER. */
-export function voiceSpec(settings: Settings) {
-  const name = settings.optional(messageSettings.VOICE_PROVIDER)?.trim()
-  return [twilioVoice, vonageVoice].find((spec) => spec.name === name)
+/** Those that are set up. */
+export function otherWaysIn(settings: Settings) {
+  const caller = settings.optional(messageSettings.VOICE_PROVIDER)?.trim()
+  const voice = [twilioVoice, vonageVoice].filter(({ name }) => name === caller)
+  return [
+    ...chatWays.filter(({ setting }) => settings.optional(setting) !== undefined),
+    ...voice.map((spec) => ({ way: 'voice', spec }) as const),
+  ]
 }

@@ -890,6 +890,15 @@ describe('findings', () => {
     expect(warned({ ...alerted, ALERT_WEBHOOK_SECRET: 'x' })).toEqual(['ALERT_WEBHOOK_SECRET'])
     expect(warned({ SMS_WEBHOOK_SECRET: `whsec_${btoa('x'.repeat(23))}` })).toEqual(['SMS_WEBHOOK_SECRET'])
     expect(warned({ SMS_WEBHOOK_SECRET: `whsec_${btoa('x'.repeat(24))}` })).toEqual([])
+    const voice = {
+      VOICE_PROVIDER: 'twilio-voice',
+      TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+      TWILIO_AUTH_TOKEN: 'token',
+      TWILIO_VOICE_FROM: '+12025550123',
+    }
+    expect(warned(voice)).toEqual(['VOICE_COUNTRIES'])
+    expect(warned({ ...voice, SMS_COUNTRIES: 'GB' })).toEqual([])
+    expect(warned({ ...voice, VOICE_COUNTRIES: 'GB' })).toEqual([])
     const https = { PUBLIC_URL: 'https://otp.example.com' }
     expect(warned(https)).toEqual(['TRUSTED_PROXIES'])
     expect(warned({ ...https, TRUSTED_PROXIES: '10.0.0.1' })).toEqual([])

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { Ladder } from '../../src/domain/otp/ladder.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
+import { explained } from '../support/explained.ts'
 import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
 
@@ -47,6 +48,9 @@ describe('calls to other countries', () => {
     const refused = await resend(latvia)
     expectError(refused, 400, 'validation_error', 'destination')
     expect(refused.body.message).toBe('`phone` is a number of Latvia (LV), which this server does not call.')
+    const { trace } = await app.eventsOf(refused)
+    if (!trace) throw new Error('no trace')
+    expect(explained(trace, [])).toContainEqual(expect.stringContaining('VOICE_COUNTRIES'))
     expectSuccess(await resend(latvia, 'sms'), ['expiresIn'])
     expectSuccess(await resend(british(1)), ['expiresIn'])
     // A country must be allowed for SMS, too.
@@ -117,6 +121,7 @@ describe('without a budget of calls', () => {
     voice.answer(() => accepted)
     expect((await attack(60, 200)).made).toBe(40)
     const refused = await resend(british(300))
+    expect(refused.body.message).toContain('The budget for calls is spent; it resets in 12 hours.')
     const { trace } = await app.eventsOf(refused)
     expect(trace?.limits.at(-1)).toMatchObject({
       limit: 'budget',

@@ -68,10 +68,8 @@ export const vonageVoice: SmsProviderSpec = {
       async send(sms, timeoutMs) {
         const { code } = sms
         if (code === null || !key) return { ...failure('content', 'speaks codes only'), notCalled: true }
-        const headers = {
-          authorization: `Bearer ${await tokenOf(application, key, now())}`,
-          'content-type': 'application/json',
-        }
+        const authorization = `Bearer ${await tokenOf(application, key, now())}`
+        const headers = { authorization, 'content-type': 'application/json' }
         return call(url, { headers, body: JSON.stringify(requestOf(sms, code, from)) }, timeoutMs, outcomeOf)
       },
       deliveryReports: { namedBy: 'attempt', read: (call) => readEvent(call, secret) },
@@ -96,8 +94,6 @@ function readKey(settings: Settings, why: string): KeyObject | undefined {
   }
 }
 
-const tokenSeconds = 300
-
 /** "JSON Web Tokens" of Vonage. */
 async function tokenOf(application: string, key: KeyObject, now: number): Promise<string> {
   const { SignJWT } = await import('jose')
@@ -105,7 +101,7 @@ async function tokenOf(application: string, key: KeyObject, now: number): Promis
   return new SignJWT({ application_id: application })
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
     .setIssuedAt(issuedAt)
-    .setExpirationTime(issuedAt + tokenSeconds)
+    .setExpirationTime(issuedAt + 300)
     .setJti(randomUUID())
     .sign(key)
 }

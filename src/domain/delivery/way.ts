@@ -89,10 +89,9 @@ export function smsWay(
     const message = destinationProblem(field, destination, decision)
     throw new Failure('validation_error', message, { reason: 'destination' })
   }
-  if (way === 'voice' && !mayCall(ports, country)) {
+  if (way === 'voice' && !mayCall(ports.voiceCountries, country)) {
     noteFlag(context, 'destination')
-    const number = country === null ? 'a number of no country' : `a number of ${countryWords(country)}`
-    const message = `\`${field}\` is ${number}, which this server does not call.`
+    const message = `\`${field}\` is a number of ${countryWords(country)}, which this server does not call.`
     throw new Failure('validation_error', message, { reason: 'destination' })
   }
   const { route = null, providers = [] } = rule ?? {}
@@ -120,10 +119,7 @@ export function smsWay(
 }
 
 /** Whether codes are spoken to numbers of the country (design D54). */
-export function mayCall(
-  { voiceCountries }: Pick<WayPorts, 'voiceCountries'>,
-  country: string | null,
-): boolean {
+export function mayCall(voiceCountries: readonly string[], country: string | null): boolean {
   return voiceCountries.length === 0 || (country !== null && voiceCountries.includes(country))
 }
 
@@ -143,7 +139,7 @@ export function waysTo(
   if (action === 'block') return []
   return order.filter((way) => {
     const routes = way === 'sms' ? smsRoutes : [way]
-    const isOpen = way !== 'voice' || mayCall(ports, country)
+    const isOpen = way !== 'voice' || mayCall(ports.voiceCountries, country)
     return (
       isOpen &&
       providersOf(ports, routes, rule?.providers).some(

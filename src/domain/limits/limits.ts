@@ -201,10 +201,11 @@ function rateLimit(
 }
 
 /** The typical message of spec 7, then the limit and when it resets. */
-export function refusalMessage({ limit, failure, max, scope }: Claim, time: string): string {
+export function refusalMessage({ limit, budget, failure, max, scope }: Claim, time: string): string {
   const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
   const opening = isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
-  if (limit === 'budget') return `${opening} The budget for SMS is spent; it resets in ${time}.`
+  const messages = budget?.scope === 'way:voice' ? 'calls' : 'SMS'
+  if (limit === 'budget') return `${opening} The budget for ${messages} is spent; it resets in ${time}.`
   if (limit === 'queue') {
     return `${opening} The queue of asynchronous notifications of this app is full. Try again in ${time}.`
   }

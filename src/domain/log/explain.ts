@@ -460,7 +460,10 @@ function reported({ outcome, report, reportKey }: Delivery): string {
 
 function blockedAdvice(trace: RequestTrace, rules: readonly AuthoredRule[]): readonly Advice[] {
   if (!isBlocked(trace, trace.end?.error)) return []
-  const [first, ...others] = blockersOf({ ...trace, message: trace.end?.message ?? '' }, rules)
+  const message = trace.end?.message ?? ''
+  if (message.endsWith('which this server does not call.'))
+    return [['VOICE_COUNTRIES has the countries that otpost calls.']]
+  const [first, ...others] = blockersOf({ ...trace, message }, rules)
   if (!first) {
     return [
       advice`No rule that matches the number is known. ${see('destination check')} shows what the rules decide now. To send to the number, use ${allow('PREFIX')}.`,

@@ -32,7 +32,6 @@ const spokenLanguages = [
 ] as const
 
 type SpokenLanguage = (typeof spokenLanguages)[number]
-const languages = new Map<string, SpokenLanguage>(spokenLanguages.map((each) => [each.tag, each]))
 
 /** The language of a call: that of the message, else the brand's, else English. @param silent those without a voice */
 export function spokenLanguageOf(
@@ -40,8 +39,8 @@ export function spokenLanguageOf(
   silent: ReadonlySet<string>,
 ): SpokenLanguage {
   const tags = [lang, brandLang].map((tag) => tag.replace(/-.*/, ''))
-  const tag = tags.find((each) => languages.has(each) && !silent.has(each))
-  return languages.get(tag ?? '') ?? spokenLanguages[0]
+  const spoken = tags.map((tag) => spokenLanguages.find((each) => each.tag === tag && !silent.has(tag)))
+  return spoken.find((each) => each !== undefined) ?? spokenLanguages[0]
 }
 
 /** In milliseconds. */
