@@ -23,8 +23,8 @@ export interface Section {
   /** In the file. */
   readonly name: string
   readonly set: Action<ActionPorts>
-  /** Undefined: it cannot be removed. Its fields, of an entry. */
-  readonly removal: ((entry: Entered) => readonly [Action<ActionPorts>, Entered]) | undefined
+  /** With the key of an entry and these fields. Undefined: entries cannot be removed. */
+  readonly removal?: { readonly action: Action<ActionPorts>; readonly fields: Entered } | undefined
   /** The fields that name an entry. */
   readonly key: readonly string[]
   /** Without secrets. */
@@ -44,21 +44,22 @@ function section(
   set: string,
   key: readonly string[],
   stored: Section['stored'],
-  removal?: (entry: Entered) => readonly [string, Entered],
+  removal?: string,
+  fields: Entered = {},
 ): Section {
-  return {
-    name,
-    set: named(set),
-    key,
-    stored,
-    removal: removal && ((entry) => [named(removal(entry)[0]), removal(entry)[1]]),
-  }
+  const removed = removal === undefined ? undefined : { action: named(removal), fields }
+  return { name, set: named(set), key, stored, removal: removed }
 }
 
 function named(name: string): Action<ActionPorts> {
   const action = actionOf(name)
   if (!action) throw new Error(`no action ${name}`)
   return action
+}
+
+/** Null is left out. */
+function entryOf(fields: Readonly<Record<string, Entered[string] | null>>): Entered {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined]))
 }
 
 /** In the order in which they are applied. Prices come before budgets, whose currency they decide. */
@@ -73,15 +74,13 @@ export const sections: readonly Section[] = [
       ['slug', 'key', 'lang', 'email'],
       ({ brands }) =>
         brands.flatMap(({ slug, texts }) =>
-          texts.all.map(({ templateKey: key, channel, lang, subject, text, html }) => ({
-            ...{ slug, key, lang, email: channel === 'EMAIL', text },
-            ...(subject !== null && { subject }),
-            ...(html !== null && { html }),
+          texts.all.map(({ templateKey: key, channel, lang, subject, text, html }) => {
             // Built-in templates have their own.
-            ...(texts.variables.has(key) && { variables: texts.variables.get(key)?.map(inWords) }),
-          })),
+            const variables = texts.variables.get(key)?.map(inWords)
+            return entryOf({ slug, key, lang, email: channel === 'EMAIL', text, subject, html, variables })
+          }),
         ),
-      ({ slug, key, lang, email }) => ['text remove', { slug, key, lang, email }],
+      'text remove',
     ),
     complete: (entry, { brands }) => ({
       ...entry,
@@ -97,25 +96,26 @@ export const sections: readonly Section[] = [
         Object.entries(registrations).map(([registrationKey, { id, ids, senderId, maxLength }]) => {
           const { templateKey: key, lang } = registeredTarget(registrationKey)
           const own = Object.entries(ids).map(([provider, ofProvider]) => `${provider}=${ofProvider}`)
-          return {
-            ...{ slug, key, ids: id === null ? own : [id, ...own] },
-            ...(lang !== undefined && { lang }),
-            ...(senderId !== null && { senderId }),
-            ...(maxLength !== null && { maxLength: String(maxLength) }),
-          }
+          const all = id === null ? own : [id, ...own]
+          return entryOf({
+            slug,
+            key,
+            ids: all,
+            lang,
+            senderId,
+            maxLength: maxLength === null ? null : String(maxLength),
+          })
         }),
       ),
-    ({ slug, key, lang }) => ['brand template', { slug, key, lang, remove: true }],
+    'brand template',
+    { remove: true },
   ),
   {
     ...section('apps', 'app set', ['appId'], ({ rows: { scopes } }) =>
       scopes.map((scope) => {
         const { anyBrand: _, perMinute, newCountrySmsPerDay, ...entries } = scopeEntries(scope)
-        return {
-          ...{ appId: scope.appId, ...entries },
-          ...(perMinute && { perMinute }),
-          ...(newCountrySmsPerDay && { newCountrySmsPerDay }),
-        }
+        const limits = { perMinute: perMinute || null, newCountrySmsPerDay: newCountrySmsPerDay || null }
+        return entryOf({ appId: scope.appId, ...entries, ...limits })
       }),
     ),
     // Stored in this order.
@@ -128,21 +128,15 @@ export const sections: readonly Section[] = [
     ['appId'],
     ({ rows: { webhooks } }) =>
       webhooks.map(({ appId, url, eventTypes }) => ({ appId, url, events: eventTypes })),
-    ({ appId }) => ['app webhook', { appId, off: true }],
+    'app webhook',
+    { off: true },
   ),
   section(
     'destinations',
     'destination set',
     ['rule', 'brand'],
-    ({ rows: { rules } }) =>
-      rules.map(({ rule, brandSlug, action, providers, sender, route }) => ({
-        ...{ rule, action },
-        ...(brandSlug !== null && { brand: brandSlug }),
-        ...(providers.length > 0 && { providers }),
-        ...(sender !== null && { sender }),
-        ...(route !== null && { route }),
-      })),
-    ({ rule, brand }) => ['destination remove', { rule, brand }],
+    ({ rows: { rules } }) => rules.map(({ brandSlug: brand, ...rule }) => entryOf({ ...rule, brand })),
+    'destination remove',
   ),
   section(
     'budgets',
@@ -153,7 +147,7 @@ export const sections: readonly Section[] = [
         ...{ scope, of, period, amount: String(amountMicros / 1e6) },
         ...{ alertAt: alertAt.map(String), stops },
       })),
-    ({ scope, of }) => ['budget remove', { scope, of }],
+    'budget remove',
   ),
   {
     ...section(
@@ -161,11 +155,10 @@ export const sections: readonly Section[] = [
       'relay add',
       ['name'],
       ({ rows: { relays } }) =>
-        relays.map(({ name, kind, brandSlug: brand, appId, minutes }) => ({
-          ...{ name, kind, brand, minutes: String(minutes) },
-          ...(appId !== null && { app: appId }),
-        })),
-      ({ name }) => ['relay remove', { name }],
+        relays.map(({ name, kind, brandSlug: brand, appId: app, minutes }) =>
+          entryOf({ name, kind, brand, app, minutes: String(minutes) }),
+        ),
+      'relay remove',
     ),
     ...{ onlyNew: ['secret'], change: named('relay set'), fixed: 'kind' },
     complete: (entry) => ({ ...entry, minutes: entry.minutes ?? '5' }),
@@ -267,8 +260,11 @@ export function differencesOf(
   }
   if (!prune || !removal) return differences
   const removed = [...stored.values()].map((entry) => {
-    const [of, entered] = removal(entry)
-    return { action: of, entered, line: undefined, words: `- ${nameOf(section, entry)}` }
+    const entered = {
+      ...Object.fromEntries(section.key.map((name) => [name, entry[name]])),
+      ...removal.fields,
+    }
+    return { action: removal.action, entered, line: undefined, words: `- ${nameOf(section, entry)}` }
   })
   return [...differences, ...removed]
 }
