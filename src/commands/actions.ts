@@ -5,6 +5,7 @@ import type { Context } from '../context.ts'
 import type { Actor } from '../domain/ground/audit.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import { incidentNames } from '../domain/health/incidents.ts'
+import type { CheckedPrices } from '../domain/money/price-import.ts'
 import type { Action, Group, Said } from '../domain/operator/action.ts'
 import { type ActionPorts, actions } from '../domain/operator/actions.ts'
 import type { Entered, Field, Written } from '../domain/operator/fields.ts'
@@ -175,13 +176,7 @@ export async function actionPorts(
     ...context.acting(actor),
     ...numbers,
     ownUrl: () => ownUrl(env),
-    parsePrices: async (text: string) => {
-      const [{ parsePrices }, { catalogOf }] = await Promise.all([
-        import('../adapters/prices/csv.ts'),
-        import('../config/providers.ts'),
-      ])
-      return parsePrices(text, catalogOf(env).names)
-    },
+    parsePrices: (text: string) => pricesIn(env, text),
     mailRequester,
     mailUrl: async () => (await import('../config/config.ts')).readConsoleOrigins(env).publicUrl,
     smsOfWeek: () => context.eventLog.smsOfWeek(context.now()),
@@ -198,6 +193,14 @@ export async function actionPorts(
     },
     guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,
   }
+}
+
+export async function pricesIn(env: Env, text: string): Promise<CheckedPrices> {
+  const [{ parsePrices }, { catalogOf }] = await Promise.all([
+    import('../adapters/prices/csv.ts'),
+    import('../config/providers.ts'),
+  ])
+  return parsePrices(text, catalogOf(env).names)
 }
 
 function printed({ text, secret, row }: Said): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { webhookStateWords } from '../domain/integration/webhook-state.ts'
-import { appRows } from '../domain/operator/app-rows.ts'
+import { type AppRow, appRows } from '../domain/operator/app-rows.ts'
 import { appGroup } from '../domain/operator/apps.ts'
 import { groupCommand } from './actions.ts'
 import { type Env, print, printTable, withContext } from './common.ts'
@@ -11,9 +11,8 @@ export function appCommands(program: Command, env: Env): void {
     .description('list the apps with their scope and keys')
     .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
-      withContext(env, async ({ apps, policy, events }) => {
-        const { scopes, webhooks } = await policy.rows()
-        const rows = appRows(await apps.list(), scopes, webhooks, await events.failing())
+      withContext(env, async (context) => {
+        const rows = await appRows(context)
         if (options.json) {
           print(JSON.stringify(rows))
           return
@@ -27,7 +26,7 @@ export function appCommands(program: Command, env: Env): void {
           ['BRANDS', (row) => row.brands.join(',') || 'any'],
           ['ALLOW', (row) => row.allow.join(',')],
           ['PER MINUTE', (row) => String(row.perMinute ?? 'default')],
-          ...(webhooks.length === 0 ? [] : [webhookColumn]),
+          ...(rows.some(({ webhook }) => webhook) ? [webhookColumn] : []),
         ])
       }),
     )
@@ -36,11 +35,11 @@ export function appCommands(program: Command, env: Env): void {
 /** Absent if no app has one, as `webhook` is in JSON. */
 const webhookColumn = [
   'WEBHOOK',
-  ({ webhook }: Pick<ReturnType<typeof appRows>[number], 'webhook'>) =>
+  ({ webhook }: Pick<AppRow, 'webhook'>) =>
     webhook ? webhookStateWords(webhook.state, webhook.failing) : '-',
 ] as const
 
-function keyLines({ keys, ...app }: ReturnType<typeof appRows>[number]) {
+function keyLines({ keys, ...app }: AppRow) {
   const none = { lastFour: null, issuedAt: null, lastUsedAt: null, revokedAt: null }
   return (keys.length > 0 ? keys : [none]).map((key) => ({ ...app, ...key }))
 }

@@ -1,8 +1,6 @@
 import type { Command } from 'commander'
-import { isoTime } from '../domain/ground/time.ts'
-import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
 import { noRequest, requestIdOf } from '../domain/operator/request-mail.ts'
-import { requestApprove, requestGroup } from '../domain/operator/requests.ts'
+import { requestApprove, requestGroup, requestRow } from '../domain/operator/requests.ts'
 import { nameKey } from '../domain/texts/brand.ts'
 import { actionCommand, groupCommand } from './actions.ts'
 import { complain, type Env, print, printTable, withContext } from './common.ts'
@@ -58,15 +56,6 @@ export function requestCommands(program: Command, env: Env): void {
 }
 
 const nameWidth = 20
-
-function requestRow({ id, createdAt, decidedAt, ...rest }: IntegrationRequestRecord) {
-  return {
-    integrationRequestId: id,
-    createdAt: isoTime(createdAt),
-    ...rest,
-    decidedAt: decidedAt === null ? null : isoTime(decidedAt),
-  }
-}
 
 /** Indents continued lines, so that an applicant's text cannot look like another field. */
 function inWords(value: unknown): string {

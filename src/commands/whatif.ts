@@ -11,6 +11,7 @@ import {
   whatIfTables,
   whatIfWords,
 } from '../domain/operator/whatif.ts'
+import { pricesIn } from './actions.ts'
 import {
   type Env,
   fileText,
@@ -57,7 +58,7 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
     throw new InvalidInput(
       '--countries must be country codes of two letters, separated by commas, such as IN,GB.',
     )
-  const priced = prices === undefined ? undefined : await pricesIn(env, prices)
+  const priced = prices === undefined ? undefined : await segmentPrices(env, prices)
   yieldToServers()
   await withContext(env, async (context) => {
     const server = readDestinationConfig(env)
@@ -84,13 +85,9 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
 }
 
 /** @throws OperatorError with each problem */
-async function pricesIn(env: Env, file: string): Promise<WhatIfSettings['prices']> {
-  const [{ parsePrices }, { catalogOf }, { exampleOf }] = await Promise.all([
-    import('../adapters/prices/csv.ts'),
-    import('../config/providers.ts'),
-    import('../adapters/phone/example.ts'),
-  ])
-  const { rows, problems } = parsePrices(await fileText(file, true), catalogOf(env).names)
+async function segmentPrices(env: Env, file: string): Promise<WhatIfSettings['prices']> {
+  const { exampleOf } = await import('../adapters/phone/example.ts')
+  const { rows, problems } = await pricesIn(env, await fileText(file, true))
   if (problems.length > 0) throw new OperatorError(`The prices cannot be read.\n${problems.join('\n')}`)
   const list = new PriceList(rows)
   return {

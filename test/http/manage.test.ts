@@ -3,6 +3,7 @@ import { createManageClient } from 'otpost/manage'
 import { actions } from '../../src/domain/operator/actions.ts'
 import { reads } from '../../src/domain/operator/reads.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
+import { accessRequest } from '../support/calls.ts'
 import { operate } from '../support/operator.ts'
 
 // Design D57: the management API. test/http/actions.test.ts has each action.
@@ -104,6 +105,14 @@ describe('a body', () => {
   test('for an unknown action is 404', async () => {
     expect((await call('brand.paint', await token('viewer'))).status).toBe(404)
   })
+})
+
+test('access requests are as in their command', async () => {
+  const { integrationRequestId } = (await app.postRaw('/integrations/requests', accessRequest)).body
+  const { rows } = (await call('request.list', await token('viewer'))).body
+  expect(rows).toMatchObject([
+    { integrationRequestId, createdAt: '2026-01-01T12:00:00.000Z', decidedAt: null },
+  ])
 })
 
 test('a secret is in the answer once', async () => {

@@ -2,9 +2,10 @@ import { isoTime, isoTimeOr } from '../ground/time.ts'
 import type { Webhook } from '../ground/webhook-events.ts'
 import type { FailingEvents } from '../integration/event-store.ts'
 import { webhookStateOf } from '../integration/webhook-state.ts'
-import { type AppScope, unscoped } from '../limits/scope.ts'
+import { unscoped } from '../limits/scope.ts'
+import type { ActionPorts } from './actions.ts'
 import { scopeRow } from './apps.ts'
-import type { AppKey, IssuedApp } from './changes.ts'
+import type { AppKey, AppStore } from './changes.ts'
 import { shownUrl } from './webhooks.ts'
 
 // Apps for programs, as `app list --json`.
@@ -33,13 +34,19 @@ function webhookRow(webhook: Webhook, failing: FailingEvents | undefined) {
   }
 }
 
+export type AppRow = Awaited<ReturnType<typeof appRows>>[number]
+
 /** Also the apps with a scope or a webhook and without a key here: those of APP_CREDENTIALS. */
-export function appRows(
-  issued: readonly IssuedApp[],
-  scopes: readonly AppScope[],
-  webhooks: readonly Webhook[],
-  failing: ReadonlyMap<string, FailingEvents>,
-) {
+export async function appRows({
+  apps,
+  policy,
+  events,
+}: Pick<ActionPorts, 'policy' | 'events'> & { readonly apps: AppStore }) {
+  const [issued, { scopes, webhooks }, failing] = await Promise.all([
+    apps.list(),
+    policy.rows(),
+    events.failing(),
+  ])
   const scopeOf = new Map(scopes.map((scope) => [scope.appId, scope]))
   const webhookOf = new Map(
     webhooks.map((webhook) => [webhook.appId, webhookRow(webhook, failing.get(webhook.appId))]),

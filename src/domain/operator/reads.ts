@@ -53,6 +53,7 @@ import { type GuardStatusPorts, readGuardStatus } from './guard.ts'
 import { tokenGroup } from './manage-tokens.ts'
 import { budgetGroup } from './money.ts'
 import { relayGroup } from './relays.ts'
+import { requestRow } from './requests.ts'
 import { reviewNumberGroup } from './review-numbers.ts'
 
 // What operators read, for the management API (design D57). Names, fields and rows are those of the commands.
@@ -216,17 +217,14 @@ const paging = {
 /** Every read. */
 export const reads: readonly OperatorRead[] = [
   rowsRead('brand list', 'list the brands', async ({ brands }) => (await brands.list()).map(brandRow)),
-  rowsRead('app list', 'list the apps with their scope, their keys and their webhook', async (ports) => {
-    const { scopes, webhooks } = await ports.policy.rows()
-    return appRows(await ports.apps.list(), scopes, webhooks, await ports.events.failing())
-  }),
+  rowsRead('app list', 'list the apps with their scope, their keys and their webhook', appRows),
   ...lists.map((each) =>
     rowsRead(`${each.group.name} list`, each.does, (ports) =>
       each.read(ports, (rows, listing) => rows.map((row) => rowOf(listing, row))),
     ),
   ),
   read('request list', 'list the access requests', { limit }, async ({ requests }, { limit }) => ({
-    rows: await requests.list({ limit }),
+    rows: (await requests.list({ limit })).map(requestRow),
   })),
   read('audit', 'list the audit log, newest first', { limit }, async ({ audit }, { limit }) => ({
     rows: (await audit.list({ limit })).map((record) => rowOf(auditListing, record)),

@@ -2,6 +2,7 @@ import { advice, see } from '../ground/advice.ts'
 import type { Actor, AuditReader } from '../ground/audit.ts'
 import { textProblem } from '../ground/body.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
+import { isoTime, isoTimeOr } from '../ground/time.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { unscoped } from '../limits/scope.ts'
 import { brandProblems, nameKey } from '../texts/brand.ts'
@@ -61,6 +62,16 @@ export function suggestedSlug(name: string): string {
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 40)
     .replace(/-+$/, '')
+}
+
+/** As in JSON. */
+export function requestRow({ id, createdAt, decidedAt, ...rest }: IntegrationRequestRecord) {
+  return {
+    integrationRequestId: id,
+    createdAt: isoTime(createdAt),
+    ...rest,
+    decidedAt: isoTimeOr(decidedAt),
+  }
 }
 
 export const requestGroup: Group = {

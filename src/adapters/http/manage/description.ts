@@ -1,14 +1,11 @@
+import type { Action } from '../../../domain/operator/action.ts'
 import { actions } from '../../../domain/operator/actions.ts'
-import type { Fields } from '../../../domain/operator/fields.ts'
 import { bodyOf } from '../../../domain/operator/json-schema.ts'
 import { reads } from '../../../domain/operator/reads.ts'
 
 /** The management API as OpenAPI, from the declarations of actions and reads. */
 export function manageApi(version: string) {
-  const operations = [
-    ...reads.map((read) => ({ ...read, role: 'viewer', answer: 'The rows.' })),
-    ...actions.map((action) => ({ ...action, answer: 'The change and its audit entry are stored.' })),
-  ]
+  const operations = [...reads.map((read) => ({ ...read, role: 'viewer' as const })), ...actions]
   return {
     openapi: '3.1.1',
     info: {
@@ -25,22 +22,19 @@ export function manageApi(version: string) {
   }
 }
 
-interface Described {
-  readonly name: string
-  readonly does: string
-  readonly role: string
-  readonly fields: Fields
-  readonly answer: string
-}
-
-export function manageOperation({ name, does, role, fields, answer }: Described) {
+export function manageOperation({
+  name,
+  does,
+  role,
+  fields,
+}: Pick<Action<never>, 'name' | 'does' | 'role' | 'fields'>) {
   return {
     operationId: name.replaceAll(/[ -](\w)/g, (_, letter: string) => letter.toUpperCase()),
     summary: does,
     description: `Requires a token with the role ${role} or a higher one.`,
     requestBody: { content: { 'application/json': { schema: bodyOf(fields) } } },
     responses: {
-      200: { description: answer, content: { 'application/json': { schema: { type: 'object' } } } },
+      200: { description: 'It succeeded.', content: { 'application/json': { schema: { type: 'object' } } } },
       default: { description: 'The error envelope, as of all endpoints.' },
     },
   }

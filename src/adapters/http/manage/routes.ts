@@ -57,14 +57,8 @@ export function manageRoutes(ports: ManagePorts, contextOf: (request: Request) =
           `This requires a token with the role ${action.role}; this one has ${token.role}.`,
         )
       const { text, secret, row, warnings = [] } = await action.perform(own, enteredIn(body, action.fields))
-      const further = { ...(secret !== undefined && { secret }), ...(row && { row }) }
-      return {
-        success: true,
-        message: text,
-        ...further,
-        warnings: warnings.map((each) => each.text),
-        requestId,
-      }
+      const words = warnings.map((each) => each.text)
+      return { success: true, message: text, secret, row, warnings: words, requestId }
     } catch (error) {
       if (error instanceof FieldFault) throw invalidField(error.field, error.fault)
       if (!(error instanceof OperatorError)) throw error
