@@ -360,7 +360,7 @@ function manageType(field: Schema): string {
   const values = field.enum ?? field.items?.enum
   const one = values ? values.map(literal).join(' | ') : 'string'
   if (field.type === 'boolean') return 'boolean'
-  return field.type === 'array' ? `readonly (${one})[]` : values ? one : 'string | number'
+  return field.type === 'array' ? `readonly (${one})[]` : Array.isArray(field.type) ? 'string | number' : one
 }
 
 if (import.meta.main) {

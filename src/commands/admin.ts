@@ -47,7 +47,7 @@ export function adminCommands(program: Command, env: Env): void {
         print(ended === 1 ? '1 session ended.' : `${ended} sessions ended.`)
       }),
     )
-  const show = ({ secret = '' }: Said) => printLink(env, secret, invitationDuration)
+  const show = ({ secret = '' }: Said) => printLink(env, secret.replace(/^.*#/, ''), invitationDuration)
   for (const action of [operatorInvite, operatorReset]) actionCommand(program, env, action, show)
   groupCommand(program, operatorGroup)
     .command('list')

@@ -56,6 +56,14 @@ describe('a token', () => {
     expect((await call('brand.list', long)).status).toBe(403)
   })
 
+  test('that has expired leaves its name to another one', async () => {
+    await token('viewer', '1h')
+    await expect(token('viewer', '1h')).rejects.toThrow('There is already a token viewer-1h.')
+    app.advance(3600)
+    const again = await token('viewer', '1h')
+    expect((await call('admin.token.list', again)).body.rows).toHaveLength(1)
+  })
+
   test('has 120 calls a minute', async () => {
     const viewer = await token('viewer')
     const answers = []
@@ -84,6 +92,16 @@ describe('a body', () => {
       'notifyTemplates',
       '`notifyTemplates` must be an array of strings.',
     ],
+    [
+      { slug: 1234567890123456800 },
+      'slug',
+      '`slug` has a number of more digits than JSON and YAML keep. Give it as a string.',
+    ],
+    [
+      { slug: 'globex', notifyTemplates: [9007199254740992] },
+      'notifyTemplates',
+      '`notifyTemplates` has a number of more digits than JSON and YAML keep. Give it as a string.',
+    ],
     [{ slug: { a: 1 } }, 'slug', '`slug` must be a string.'],
     [{ slug: 'globex', mustBeNew: true }, 'mustBeNew', '`mustBeNew` is no field of this action.'],
   ])('%j names the field %s', async (body, field, message) => {
@@ -105,6 +123,14 @@ describe('a body', () => {
   test('for an unknown action is 404', async () => {
     expect((await call('brand.paint', await token('viewer'))).status).toBe(404)
   })
+
+  test('goes to a POST, as the answer to another method says', async () => {
+    const { status, body } = await app.request('GET', '/api/manage/brand.list')
+    expect([status, body.message]).toEqual([
+      405,
+      expect.stringContaining('/api/manage/brand.list accepts POST.'),
+    ])
+  })
 })
 
 test('access requests are as in their command', async () => {
@@ -123,6 +149,41 @@ test('a secret is in the answer once', async () => {
     ['till', ['acme']],
   ])
   expect(JSON.stringify(rows)).not.toContain(body.secret)
+})
+
+test('an invitation answers the link, as the command', async () => {
+  const { body } = await call('admin.operator.invite', await token('owner'), {
+    email: 'new@example.com',
+    role: 'viewer',
+  })
+  expect(body.secret).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/admin\/link#./)
+})
+
+describe('the same call twice changes nothing, and has one audit entry:', () => {
+  const prices = 'prefix,currency,price\n+44,EUR,0.04\n+371,EUR,0.05\n'
+  test.each([
+    ['budget.set', { scope: 'server', period: 'month', amount: '5' }, { amount: '6' }],
+    ['guard.mode', { mode: 'off' }, { mode: 'deny' }],
+    ['price.import', { prices }, { prices: prices.replace('0.05', '0.06') }],
+    [
+      'app.webhook',
+      { appId: 'shop', url: 'https://shop.example/otpost', keepSecret: true },
+      { events: ['otp.verified'] },
+    ],
+  ])('%s', async (name, body, other) => {
+    const operator = await token('operator')
+    const entries = async () => (await call('audit', operator)).body.rows.length
+    const before = await entries()
+    expect((await call(name, operator, body)).status).toBe(200)
+    const { webhooks } = await app.app.context.policy.rows()
+    const again = await call(name, operator, body)
+    expect([again.status, again.body.secret]).toEqual([200, undefined])
+    expect(await entries()).toBe(before + 1)
+    expect((await app.app.context.policy.rows()).webhooks).toEqual(webhooks)
+    expect((await call(name, operator, { ...body, ...other })).status).toBe(200)
+    expect(await entries()).toBe(before + 2)
+    expect((await app.app.context.policy.rows()).webhooks[0]?.secret).toBe(webhooks[0]?.secret as string)
+  })
 })
 
 test('the event log is read in pages, newest first, and filtered', async () => {
@@ -194,4 +255,7 @@ test('GET /api/manage describes each action and read as OpenAPI', async () => {
   const { schema } = body.paths['/api/manage/budget.set'].post.requestBody.content['application/json']
   expect(schema.required).toEqual(['scope', 'period', 'amount'])
   expect(schema.properties.period.enum).toEqual(['day', 'month'])
+  expect(schema.properties.amount.type).toEqual(['string', 'number'])
+  const template = body.paths['/api/manage/text.set'].post.requestBody.content['application/json'].schema
+  expect(template.properties.slug.type).toBe('string')
 })

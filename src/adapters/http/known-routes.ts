@@ -57,9 +57,11 @@ export class KnownRoutes {
     const route = this.of(request.url)
     if (!route || route.methods.includes(request.method)) return new Failure('route_not_found')
     headers.allow = route.methods.join(', ')
+    // The name of an action is no secret.
+    const path = route.path.endsWith('/:action') ? pathOf(request.url) : route.path
     return new Failure(
       'method_not_allowed',
-      `${failureMessages.method_not_allowed} ${route.path} accepts ${route.methods.join(', ')}.`,
+      `${failureMessages.method_not_allowed} ${path} accepts ${route.methods.join(', ')}.`,
     )
   }
 }

@@ -154,13 +154,28 @@ interface PriceChange {
 
 const mostChanges = 20
 
+const keyOf = ({ prefix, provider }: PriceRow) => `${prefix} ${provider ?? ''}`
+
+/** By prefix and provider. */
+function replacedBy(current: readonly PriceRow[], next: readonly PriceRow[]): ReadonlyMap<string, PriceRow> {
+  const providers = new Set(next.map(({ provider }) => provider))
+  const replaced = current.filter(({ provider }) => providers.has(provider))
+  return new Map(replaced.map((row) => [keyOf(row), row]))
+}
+
+/** Whether an import of `next` would change nothing. */
+export function isStored(current: readonly PriceRow[], next: readonly PriceRow[]): boolean {
+  const before = replacedBy(current, next)
+  if (before.size !== next.length) return false
+  return next.every((row) => {
+    const { priceMicros, currency } = before.get(keyOf(row)) ?? {}
+    return priceMicros === row.priceMicros && currency === row.currency
+  })
+}
+
 /** What an import of `next` would change, as sentences: the sums, then each change, at most 20. */
 export function priceChanges(current: readonly PriceRow[], next: readonly PriceRow[]): readonly string[] {
-  const providers = new Set(next.map(({ provider }) => provider))
-  const keyOf = ({ prefix, provider }: PriceRow) => `${prefix} ${provider ?? ''}`
-  const before = new Map(
-    current.filter(({ provider }) => providers.has(provider)).map((row) => [keyOf(row), row]),
-  )
+  const before = replacedBy(current, next)
   const after = new Map(next.map((row) => [keyOf(row), row]))
   const priceOf = (row: PriceRow | undefined) => row && formatMicros(row.priceMicros, row.currency)
   const changes = [...new Set([...after.keys(), ...before.keys()])].flatMap((key) => {

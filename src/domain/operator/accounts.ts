@@ -14,6 +14,7 @@ import { field, oneOf, text } from './fields.ts'
 
 export interface AccountActionPorts extends AccountPorts {
   readonly contacts: Pick<Contacts, 'email'>
+  readonly ownUrl: () => string | Promise<string>
 }
 
 export const operatorGroup: Group = {
@@ -32,6 +33,10 @@ const emailField = field(text, {
 
 const roleWords = 'the role'
 
+async function linkOf({ ownUrl }: AccountActionPorts, token: string): Promise<string> {
+  return `${await ownUrl()}/admin/link#${token}`
+}
+
 /** As accounts have it. */
 function emailOf({ contacts }: AccountActionPorts, asGiven: string): string {
   return contacts.email(asGiven)?.to ?? asGiven
@@ -47,8 +52,11 @@ export const operatorInvite = action(operatorGroup, 'invite', {
   },
   audit: { 'operator.invited': 'Operator invited' },
   form: { path: 'operators' },
-  run: (ports: AccountActionPorts, { email, role }) => inviteOperator(ports, email, role),
-  said: ({ email, token }) => ({ text: email, secret: token }),
+  run: async (ports: AccountActionPorts, { email: asGiven, role }) => {
+    const { email, token } = await inviteOperator(ports, asGiven, role)
+    return { email, link: await linkOf(ports, token) }
+  },
+  said: ({ email, link }) => ({ text: email, secret: link }),
 })
 
 const operatorRole = action(operatorGroup, 'role', {
@@ -75,9 +83,9 @@ export const operatorReset = action(operatorGroup, 'reset', {
   form: { path: 'operators/reset' },
   run: async (ports: AccountActionPorts, { email: asGiven }) => {
     const email = emailOf(ports, asGiven)
-    return { email, token: await resetOperator(ports, email) }
+    return { email, link: await linkOf(ports, await resetOperator(ports, email)) }
   },
-  said: ({ email, token }) => ({ text: email, secret: token }),
+  said: ({ email, link }) => ({ text: email, secret: link }),
 })
 
 export const operatorRemove = action(operatorGroup, 'remove', {

@@ -122,15 +122,19 @@ export const sections: readonly Section[] = [
     complete: (entry) =>
       Array.isArray(entry.brands) ? { ...entry, brands: entry.brands.toSorted() } : entry,
   },
-  section(
-    'webhooks',
-    'app webhook',
-    ['appId'],
-    ({ rows: { webhooks } }) =>
-      webhooks.map(({ appId, url, eventTypes }) => ({ appId, url, events: eventTypes })),
-    'app webhook',
-    { off: true },
-  ),
+  {
+    ...section(
+      'webhooks',
+      'app webhook',
+      ['appId'],
+      ({ rows: { webhooks } }) =>
+        webhooks.map(({ appId, url, eventTypes }) => ({ appId, url, events: eventTypes })),
+      'app webhook',
+      { off: true },
+    ),
+    onlyNew: ['keepSecret'],
+    complete: (entry) => ({ ...entry, keepSecret: true }),
+  },
   section(
     'destinations',
     'destination set',

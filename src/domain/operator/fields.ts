@@ -51,6 +51,8 @@ export interface Field<Value = unknown> extends FieldWords {
   readonly isRequired: boolean
   /** By value, what it means. */
   readonly choices?: Readonly<Record<string, string>>
+  /** A quantity, not an identifier of digits. */
+  readonly isNumber?: boolean
   /** @throws InvalidInput */
   readonly read: (written: Written) => Value
 }
@@ -59,6 +61,7 @@ export interface Field<Value = unknown> extends FieldWords {
 interface Reader<Text, Value> {
   (text: Text): Value
   readonly choices?: Field['choices']
+  readonly isNumber?: boolean | undefined
 }
 
 /** One value, which must be written unless it has a default. */
@@ -66,6 +69,7 @@ export function field<Value>(read: Reader<string, Value>, words: FieldWords): Fi
   return {
     ...words,
     ...(read.choices && { choices: read.choices }),
+    ...(read.isNumber && { isNumber: true }),
     kind: 'text',
     isRequired: words.byDefault === undefined,
     read: (written) => read(textOf(written) || (words.byDefault ?? '')),
@@ -75,7 +79,8 @@ export function field<Value>(read: Reader<string, Value>, words: FieldWords): Fi
 /** One value, or undefined. */
 export function optional<Value>(read: Reader<string, Value>, words: FieldWords): Field<Value | undefined> {
   const readOr = (text: string) => (text === '' ? undefined : read(text))
-  return { ...field(Object.assign(readOr, { choices: read.choices }), words), isRequired: false }
+  const { choices, isNumber } = read
+  return { ...field(Object.assign(readOr, { choices, isNumber }), words), isRequired: false }
 }
 
 /** Several values, written apart or separated by commas. */
@@ -171,13 +176,18 @@ function wordsIn(written: Written, { rows }: Pick<FieldWords, 'rows'>): readonly
 export type Fields = Readonly<Record<string, Field>>
 export type InputOf<All extends Fields> = { readonly [Name in keyof All]: ReturnType<All[Name]['read']> }
 
+/** The reader of a quantity. */
+export function asNumber<Value>(read: Reader<string, Value>): Reader<string, Value> {
+  return Object.assign(read, { isNumber: true })
+}
+
 /** At most nine digits. */
 export function wholeNumber(what: string, least: number, most: number) {
-  return (text: string): number => {
+  return asNumber((text: string): number => {
     const number = /^\d{1,9}$/.test(text.trim()) ? Number(text) : Number.NaN
     if (number >= least && number <= most) return number
     throw new InvalidInput(`The ${what} must be a whole number from ${least} to ${most}.`)
-  }
+  })
 }
 
 /** What the fields mean. @throws InvalidInput */
@@ -246,6 +256,9 @@ export function enteredIn(body: Readonly<Record<string, unknown>>, fields: Field
 
 function writtenOf(name: string, { kind }: Field, value: unknown): Written {
   const isText = (each: unknown) => typeof each === 'string' || typeof each === 'number'
+  const isRounded = (each: unknown) => typeof each === 'number' && Math.abs(each) > Number.MAX_SAFE_INTEGER
+  if ([value].flat().some(isRounded))
+    throw new FieldFault(name, 'has a number of more digits than JSON and YAML keep. Give it as a string.')
   if (kind === 'flag' && typeof value === 'boolean') return value
   if (kind === 'text' && isText(value)) return String(value)
   if (kind === 'list' && Array.isArray(value) && value.every(isText)) return value.map(String)

@@ -76,8 +76,9 @@ export const guardModeSet = action(guardGroup, 'mode', {
           ? { mode, temporary: null }
           : { mode: before.next ?? before.mode, temporary: { mode, since: now, until: now + duration } }
       const after = modeInForce(saveGuardMode, first, now)
-      const details = { mode: `${modeEntry(before)} → ${modeEntry(after)}` }
-      return { saveGuardMode, entry: { action: 'guard.mode', target: mode, details } }
+      const [was, is] = [modeEntry(before), modeEntry(after)]
+      const details = { mode: `${was} → ${is}` }
+      return { saveGuardMode, entry: was === is ? null : { action: 'guard.mode', target: mode, details } }
     })
     return modeInForce(saveGuardMode, first, now)
   },

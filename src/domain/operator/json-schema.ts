@@ -11,13 +11,13 @@ export function bodyOf(fields: Fields) {
   }
 }
 
-function schemaOf({ kind, help, choices, byDefault, max }: Field) {
+function schemaOf({ kind, help, choices, isNumber, byDefault, max }: Field) {
   const values = choices && { enum: Object.keys(choices) }
   if (kind === 'flag') return { type: 'boolean', description: help }
   if (kind === 'list') return { type: 'array', items: { type: 'string', ...values }, description: help }
   const given = byDefault === undefined ? {} : { default: byDefault }
   return {
-    type: values ? 'string' : ['string', 'number'],
+    type: isNumber ? ['string', 'number'] : 'string',
     description: help,
     ...values,
     ...given,

@@ -44,12 +44,16 @@ export const tokenCreate = action(tokenGroup, 'create', {
     const expiresAt = duration === undefined ? null : createdAt + duration
     const token = { name, sha256, role, createdAt, expiresAt }
     await ports.policy.change({ actor: ports.actor, now: createdAt }, ({ manageTokens }) => {
-      if (manageTokens.some((each) => each.name === name))
+      const { expired = [], valid = [] } = Object.groupBy(manageTokens, ({ expiresAt }) =>
+        expiresAt !== null && expiresAt <= createdAt ? 'expired' : 'valid',
+      )
+      if (valid.some((each) => each.name === name))
         throw new OperatorError(`There is already a token ${name}. Revoke it first, or choose another name.`)
-      if (manageTokens.length >= mostTokens)
+      if (valid.length >= mostTokens)
         throw new OperatorError(`There are already ${mostTokens} tokens. Revoke one first.`)
       const details = { role, until: expiresAt === null ? 'revoked' : utc(expiresAt) }
-      return { saveManageTokens: [token], entry: { action: 'token.created', target: name, details } }
+      const entry = { action: 'token.created', target: name, details }
+      return { removeManageTokens: expired, saveManageTokens: [token], entry }
     })
     return key
   },

@@ -6,7 +6,13 @@ import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { phoneWays } from '../ground/providers.ts'
 import { amountForm, formatMicros, type Micros, parseMicros, unitCurrency } from '../money/amounts.ts'
 import { anyCountry, type Budget, budgetName } from '../money/budgets.ts'
-import { type CheckedPrices, importProblems, type PriceStore, priceChanges } from '../money/price-import.ts'
+import {
+  type CheckedPrices,
+  importProblems,
+  isStored,
+  type PriceStore,
+  priceChanges,
+} from '../money/price-import.ts'
 import type { FoundPrice, PriceList } from '../money/prices.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import { nameKey } from '../texts/brand.ts'
@@ -14,7 +20,7 @@ import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { type AppStore, refuse } from './changes.ts'
 import type { RulePorts } from './destinations.ts'
-import { durationIn, field, flag, list, oneOf, text } from './fields.ts'
+import { asNumber, durationIn, field, flag, list, oneOf, text } from './fields.ts'
 
 export interface MoneyPorts extends RulePorts {
   readonly prices: PriceStore
@@ -60,7 +66,7 @@ export const budgetSet = action(budgetGroup, 'set', {
       help: 'the calendar period, in UTC',
       hint: '',
     }),
-    amount: field(amountIn, {
+    amount: field(asNumber(amountIn), {
       label: 'Amount',
       as: '--amount <amount>',
       help: 'the amount, in the currency of the prices',
@@ -100,6 +106,11 @@ export const budgetSet = action(budgetGroup, 'set', {
         countsFrom: continues ? before.countsFrom : now,
       }
       const details = budgetDetails(budget)
+      const isSame =
+        continues &&
+        before.amountMicros === amountMicros &&
+        JSON.stringify(budgetDetails(before)) === JSON.stringify(details)
+      if (isSame) return { budget: before, entry: null }
       return {
         budget,
         saveBudgets: [budget],
@@ -348,6 +359,7 @@ export const priceImport = action(priceGroup, 'import', {
     const { rows: next, problems } = await parsePrices(text)
     if (problems.length > 0) throw new OperatorError(problems.join('\n'))
     const currency = next[0]?.currency ?? unitCurrency
+    if (isStored(await prices.rows(), next)) return { rows: next, count: next.length, currency, inUnits: [] }
     const { inUnits } = await prices.change({ actor, now: now() }, (current, budgets) => {
       const conflicts = importProblems(current, next)
       const others = budgets.filter((budget) => ![currency, unitCurrency].includes(budget.currency))

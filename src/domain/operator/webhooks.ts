@@ -40,7 +40,7 @@ interface TestEventPorts extends StoredEventPorts, Pick<PolicyPorts, 'policy'> {
 const appField = field(text, { label: 'App', help: 'the appId' })
 
 /**
- * Design D45: where events of the app go. Each call creates a secret; the previous one signs too for 24 hours. Waiting events go to the new
+ * Design D45: where events of the app go. Each call creates a secret, unless it keeps the present one; the previous one signs too for 24 hours. Waiting events go to the new
  * URL. A webhook that was switched off is on again.
  */
 export const appWebhook = action(appGroup, 'webhook', {
@@ -63,27 +63,33 @@ export const appWebhook = action(appGroup, 'webhook', {
       as: '--event <type>',
       help: `an event to send: ${eventTypes.join(', ')}; all by default`,
     }),
+    keepSecret: flag({
+      label: 'Keep the secret',
+      as: '--keep-secret',
+      help: 'create no new secret; with the same URL and events, nothing changes',
+    }),
     off: flag({ label: 'End', as: '--off', help: 'end the webhook; events that wait are deleted' }),
   },
   audit: { 'app.webhook-set': 'Webhook set', 'app.webhook-removed': 'Webhook ended' },
   form: { path: 'apps/webhook', page: 'apps/webhook?app={appId}' },
-  run: async (ports: WebhookPorts, { appId, url, events, off }) => {
+  run: async (ports: WebhookPorts, { appId, url, events, keepSecret, off }) => {
     if (off ? url !== undefined || events?.length : url === undefined) {
       throw new InvalidInput('Give the URL and the events, or end the webhook.')
     }
     return url === undefined
       ? { removed: await removeWebhook(ports, appId) }
-      : setWebhook(ports, appId, url.trim(), events)
+      : setWebhook(ports, appId, url.trim(), events, keepSecret)
   },
   said: (result, { appId }) =>
     'removed' in result
       ? `The webhook of ${appId} is ended.`
       : {
           text: `Events of ${appId} go to ${shownUrl(result.webhook.url)}.`,
-          secret: result.webhook.secret,
-          warnings: result.hadWebhook
-            ? [{ text: `The previous secret of ${appId} signs events too, for 24 hours.` }]
-            : [],
+          ...(result.isNewSecret && { secret: result.webhook.secret }),
+          warnings:
+            result.hadWebhook && result.isNewSecret
+              ? [{ text: `The previous secret of ${appId} signs events too, for 24 hours.` }]
+              : [],
         },
 })
 
@@ -93,7 +99,8 @@ export async function setWebhook(
   appId: string,
   url: string,
   events: readonly EventType[] | undefined,
-): Promise<{ readonly webhook: Webhook; readonly hadWebhook: boolean }> {
+  keepsSecret = false,
+) {
   await requireApp(ports.apps, appId)
   const problem = webhookUrlProblem(url, ports.isProduction, ports.hostKind)
   if (problem !== undefined) throw new InvalidInput(problem)
@@ -101,21 +108,25 @@ export async function setWebhook(
   // All of them: also those of later versions.
   const types = events === undefined || events.length === eventTypes.length ? [] : events
   const now = ports.now()
-  const secret = ports.secrets.newWebhookSecret()
-  const { webhook, hadWebhook } = await ports.policy.change({ actor: ports.actor, now }, ({ webhooks }) => {
+  const newSecret = ports.secrets.newWebhookSecret()
+  return ports.policy.change({ actor: ports.actor, now }, ({ webhooks }) => {
     const present = webhooks.find((each) => each.appId === appId)
+    const kept = keepsSecret ? present : undefined
+    const found = { hadWebhook: present !== undefined, isNewSecret: !kept }
+    const isSame = kept?.url === url && kept.disabledAt === null && kept.eventTypes.join() === types.join()
+    if (kept && isSame) return { ...found, webhook: kept, entry: null }
     const webhook: Webhook = {
       appId,
       url,
-      secret,
-      previousSecrets: previousSecrets(present, now),
+      secret: kept?.secret ?? newSecret,
+      previousSecrets: kept?.previousSecrets ?? previousSecrets(present, now),
       eventTypes: types,
       createdAt: now,
       disabledAt: null,
     }
     return {
+      ...found,
       webhook,
-      hadWebhook: present !== undefined,
       saveWebhooks: [webhook],
       entry: {
         action: 'app.webhook-set',
@@ -124,7 +135,6 @@ export async function setWebhook(
       },
     }
   })
-  return { webhook, hadWebhook }
 }
 
 const secretOverlapMs = dayMs

@@ -13,8 +13,8 @@ export function operatorRoutes({ get, after, ports, settings: { ownUrl } }: Page
   )
   const shownLink: ShownAfter = ({ text: email, secret = '' }, _, { url }, pageContext) => {
     // Through an SSH tunnel, the proxy may not forward /admin.
-    const origin = isLoopback(url.hostname) ? url.origin : ownUrl()
-    return html(invitationPage(pageContext, { email, link: `${origin}/admin/link#${secret}` }))
+    const link = isLoopback(url.hostname) ? secret.replace(ownUrl(), url.origin) : secret
+    return html(invitationPage(pageContext, { email, link }))
   }
   after(operatorInvite, shownLink)
   after(operatorReset, shownLink)
