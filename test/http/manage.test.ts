@@ -208,6 +208,7 @@ test('the event log is read in pages, newest first, and filtered', async () => {
     ).toHaveLength(rows)
   expect((await call('deliveries', viewer, { status: ['lost'] })).status).toBe(400)
   expect(JSON.stringify([first, toOne])).not.toContain('2025550101')
+  expect((await call('deliveries', viewer, { status: ['bogus'] })).status).toBe(400)
   const explained = (await call('explain', viewer, { requestId: requestIds[0] })).body
   expect([explained.deliveries.length, explained.opening.join(' ')]).toEqual([
     1,
