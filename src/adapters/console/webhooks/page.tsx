@@ -102,7 +102,13 @@ export function webhookPage(pageContext: PageContext, model: WebhookModel): stri
           title={webhook ? 'Change the webhook' : 'Set a webhook'}
           hint="The next page shows a new secret once. A previous secret signs events too for 24 hours."
         >
-          <ActionForm of={appWebhook} start={start} hidden={{ appId }} without={['off', 'keepSecret']} submit="Save" />
+          <ActionForm
+            of={appWebhook}
+            start={start}
+            hidden={{ appId }}
+            without={['off', 'keepSecret']}
+            submit="Save"
+          />
         </Card>
       </div>
     </div>,
