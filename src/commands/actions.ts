@@ -16,6 +16,7 @@ import {
   complain,
   confirm,
   confirmOption,
+  destinationConfig,
   dryRunOption,
   type Env,
   fileText,
@@ -181,17 +182,16 @@ export async function actionPorts(
     mailUrl: async () => (await import('../config/config.ts')).readConsoleOrigins(env).publicUrl,
     smsOfWeek: () => context.eventLog.smsOfWeek(context.now()),
     countriesOfCodes: () => context.guardReader.countries(context.now()),
-    routing: async () => (await import('../config/destinations.ts')).readDestinationConfig(env),
+    routing: () => destinationConfig(env),
     providerNames: async () => (await import('../config/providers.ts')).catalogOf(env).names,
     incidents: async () => {
-      const [{ readStored }, { readConfig }, { readDestinationConfig }] = await Promise.all([
+      const [{ readStored }, { readConfig }] = await Promise.all([
         import('../doctor/facts.ts'),
         import('../config/config.ts'),
-        import('../config/destinations.ts'),
       ])
-      return incidentNames((await readStored(context, readConfig(env), readDestinationConfig(env))).health)
+      return incidentNames((await readStored(context, readConfig(env), await destinationConfig(env))).health)
     },
-    guardMode: async () => (await import('../config/destinations.ts')).readDestinationConfig(env).guard,
+    guardMode: async () => (await destinationConfig(env)).guard,
   }
 }
 

@@ -4,6 +4,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { NoDatabase } from '../adapters/store/store.ts'
 import type { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
+import type { DestinationConfig } from '../config/destinations.ts'
 import type { Env } from '../config/setting-source.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
@@ -279,6 +280,11 @@ export async function fileText(file: string, isLong = false): Promise<string> {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
     throw new OperatorError(`${name} cannot be read${code}.`)
   }
+}
+
+/** Loads the numbering plans, so that `--help` does without them. */
+export async function destinationConfig(env: Env): Promise<DestinationConfig> {
+  return (await import('../config/destinations.ts')).readDestinationConfig(env)
 }
 
 /** PUBLIC_URL, else the URL on which a server with these settings listens. */

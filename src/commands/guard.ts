@@ -6,7 +6,7 @@ import type { GuardStatus, PrefixStatus } from '../domain/guard/status.ts'
 import { unknownCountry } from '../domain/guard/thresholds.ts'
 import { guardGroup, readGuardStatus } from '../domain/operator/guard.ts'
 import { groupCommand } from './actions.ts'
-import { type Env, print, printTable, withContext } from './common.ts'
+import { destinationConfig, type Env, print, printTable, withContext } from './common.ts'
 
 export function guardCommands(program: Command, env: Env): void {
   groupCommand(program, guardGroup)
@@ -17,20 +17,13 @@ export function guardCommands(program: Command, env: Env): void {
     .option('--json', 'print JSON')
     .action((options: { json?: true }) =>
       withContext(env, async ({ guardReader, policy, now }) => {
-        const { countryOfPrefix, ...config } = await settingsIn(env)
-        const status = await readGuardStatus({ guard: guardReader, policy, now, countryOfPrefix }, config)
+        const { countryOfPrefix } = await import('../adapters/phone/destination.ts')
+        const ports = { guard: guardReader, policy, now, countryOfPrefix }
+        const status = await readGuardStatus(ports, await destinationConfig(env))
         if (options.json) print(JSON.stringify(status))
         else printStatus(status)
       }),
     )
-}
-
-async function settingsIn(env: Env) {
-  const [{ readDestinationConfig }, { countryOfPrefix }] = await Promise.all([
-    import('../config/destinations.ts'),
-    import('../adapters/phone/destination.ts'),
-  ])
-  return { ...readDestinationConfig(env), countryOfPrefix }
 }
 
 function printStatus(status: GuardStatus): void {

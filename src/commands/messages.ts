@@ -23,6 +23,7 @@ import { addField, requireValid } from './actions.ts'
 import { adviceWords } from './advice.ts'
 import {
   complain,
+  destinationConfig,
   type Env,
   instant,
   print,
@@ -213,9 +214,8 @@ async function printCalls(env: Env, filters: InputOf<typeof callFields>, options
 async function printTrace(program: Command, env: Env, id: string, options: { json?: true }): Promise<void> {
   const worded = (advice: Advice) => adviceWords(program, advice)
   await withContext(env, async (context, { database }) => {
-    const { readDestinationConfig } = await import('../config/destinations.ts')
     const requestId = requestIdIn(id)
-    const found = await explained({ ...context, ...readDestinationConfig(env) }, requestId)
+    const found = await explained({ ...context, ...(await destinationConfig(env)) }, requestId)
     if (!found) {
       throw new OperatorError(
         `Request ${requestId} is not in ${database.name}. The event log has requests with valid credentials for DELIVERY_LOG_DAYS. For any other request, search the server log for this id.`,
@@ -233,9 +233,8 @@ async function printRoutes(
 ): Promise<void> {
   yieldToServers()
   await withContext(env, async (context) => {
-    const { readDestinationConfig } = await import('../config/destinations.ts')
     const now = context.now()
-    const found = await readRoutes(context, readDestinationConfig(env), now, instant(since, now))
+    const found = await readRoutes(context, await destinationConfig(env), now, instant(since, now))
     const { rows, orders } = found
     if (json) {
       const shown = rows.map((row) => rowOf(routeListing, row))

@@ -3,7 +3,7 @@ import { rowOf } from '../domain/ground/listing.ts'
 import { priceListOf } from '../domain/money/relative-prices.ts'
 import { checkPrice, priceGroup, priceListing } from '../domain/operator/money.ts'
 import { groupCommand } from './actions.ts'
-import { type Env, phoneDigits, print, printListing, withContext } from './common.ts'
+import { destinationConfig, type Env, phoneDigits, print, printListing, withContext } from './common.ts'
 
 export function moneyCommands(program: Command, env: Env): void {
   groupCommand(program, priceGroup)
@@ -15,15 +15,11 @@ export function moneyCommands(program: Command, env: Env): void {
 }
 
 async function printPrice(env: Env, number: string, json: true | undefined): Promise<void> {
-  const [{ destinationOf }, { formatPhone }, { readDestinationConfig }] = await Promise.all([
-    import('../adapters/phone/destination.ts'),
-    import('../adapters/phone/format.ts'),
-    import('../config/destinations.ts'),
-  ])
+  const { numbers } = await import('../adapters/phone/numbers.ts')
   await withContext(env, async (context, { contacts }) => {
     const digits = phoneDigits(contacts, number)
-    const { plain, template } = readDestinationConfig(env).routes
-    const { country, kind } = destinationOf(digits)
+    const { plain, template } = (await destinationConfig(env)).routes
+    const { country, kind } = numbers.destinationOf(digits)
     const providers = [...plain, ...template]
     const { currency, prices } = checkPrice(priceListOf(await context.prices.rows()), digits, kind, providers)
     if (json) {
@@ -32,7 +28,7 @@ async function printPrice(env: Env, number: string, json: true | undefined): Pro
       print(JSON.stringify({ number: `+${digits}`, country, currency, prefix, price, providers: rows }))
       return
     }
-    print(`${formatPhone(digits)}: ${country ?? 'no country'}. Price of one segment in ${currency}:`)
+    print(`${numbers.formatPhone(digits)}: ${country ?? 'no country'}. Price of one segment in ${currency}:`)
     printListing(undefined, prices, priceListing)
   })
 }

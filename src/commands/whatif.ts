@@ -13,6 +13,7 @@ import {
 } from '../domain/operator/whatif.ts'
 import { pricesIn } from './actions.ts'
 import {
+  destinationConfig,
   type Env,
   fileText,
   instant,
@@ -49,10 +50,7 @@ export function whatIfCommands(program: Command, env: Env): void {
 }
 
 async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOptions): Promise<void> {
-  const [{ isRegion }, { readDestinationConfig }] = await Promise.all([
-    import('../adapters/phone/e164.ts'),
-    import('../config/destinations.ts'),
-  ])
+  const { isRegion } = await import('../adapters/phone/e164.ts')
   const countries = given.countries?.map((code) => code.toUpperCase())
   if (countries && (countries.length === 0 || !countries.every(isRegion)))
     throw new InvalidInput(
@@ -61,7 +59,7 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
   const priced = prices === undefined ? undefined : await segmentPrices(env, prices)
   yieldToServers()
   await withContext(env, async (context) => {
-    const server = readDestinationConfig(env)
+    const server = await destinationConfig(env)
     const { currency } = priceListOf(await context.prices.rows())
     const found = await whatIf(
       context,

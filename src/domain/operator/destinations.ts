@@ -3,10 +3,8 @@ import {
   countryGroup,
   countryName,
   countryRules,
-  type Destination,
   type DestinationAction,
   type DestinationDecision,
-  type DestinationOf,
   type DestinationRule,
   DestinationRules,
   type ListedRule,
@@ -21,13 +19,16 @@ import { count, counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { PhoneRoutes, SmsRoute } from '../ground/providers.ts'
 import type { CountrySms } from '../guard/counts.ts'
+import type { GuardMode } from '../guard/guard.ts'
+import { modeInForce } from '../guard/mode.ts'
+import type { GuardPrefix } from '../guard/store.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
 import type { Brands } from '../texts/brand.ts'
 import { action, type Group, type Warning } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { differences, refuse } from './changes.ts'
 import { field, flag, list, oneOf, optional, text, texts } from './fields.ts'
-import type { GuardChangePorts } from './guard.ts'
+import { type GuardChangePorts, guardEntryOf, guardWords } from './guard.ts'
 
 const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
 
@@ -429,21 +430,27 @@ export async function authoredRules(
   })
 }
 
-export interface CheckedDestination extends Destination {
-  readonly digits: string
-  readonly decision: DestinationDecision
+interface CheckPorts extends Pick<PolicyPorts, 'policy' | 'now'>, Pick<Numbers, 'destinationOf'> {
+  readonly guard: { prefixes(): Promise<readonly GuardPrefix[]> }
 }
 
-/** `destination check`. @param digits `Recipient.to` */
-export function checkDestination(
-  destinationOf: DestinationOf,
+export type CheckedDestination = Awaited<ReturnType<typeof checkDestination>>
+
+/** `destination check`: what the rules decide, and what the guard's entry for the number does. @param digits `Recipient.to` */
+export async function checkDestination(
+  { policy, guard, now, destinationOf }: CheckPorts,
+  settings: { readonly smsCountries: readonly string[]; readonly guard: GuardMode },
   digits: string,
   brandSlug: string | null,
-  rules: readonly DestinationRule[],
-): CheckedDestination {
+) {
+  const [{ rules, guardMode }, prefixes] = await Promise.all([policy.rows(), guard.prefixes()])
   const destination = destinationOf(digits)
-  const decision = new DestinationRules(rules).decide(digits, destination, brandSlug)
-  return { digits, ...destination, decision }
+  const listed = new DestinationRules(listedRules(settings.smsCountries, rules))
+  const entry = guardEntryOf(digits, prefixes, now())
+  return {
+    ...{ digits, ...destination, decision: listed.decide(digits, destination, brandSlug) },
+    guard: entry ? guardWords(entry, modeInForce(guardMode, settings.guard, now()).mode) : null,
+  }
 }
 
 /** Whether SMS are sent there, and why, as a sentence. */

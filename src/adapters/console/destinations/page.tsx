@@ -50,8 +50,6 @@ export interface DestinationsModel {
     readonly result:
       | (CheckedDestination & {
           readonly formatted: string
-          /** What its entry for the number does. */
-          readonly guard: string | null
           readonly price: ReturnType<typeof checkPrice>
         })
       | null

@@ -1,7 +1,5 @@
 import { dayMs } from '../../../domain/ground/time.ts'
-import { modeInForce } from '../../../domain/guard/mode.ts'
-import { authoredRules, checkDestination, listedRules } from '../../../domain/operator/destinations.ts'
-import { guardEntryOf, guardWords } from '../../../domain/operator/guard.ts'
+import { authoredRules, checkDestination } from '../../../domain/operator/destinations.ts'
 import { checkPrice } from '../../../domain/operator/money.ts'
 import { readRoutes } from '../../../domain/operator/routes.ts'
 import { html } from '../answers.ts'
@@ -29,19 +27,10 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
       const problem = `The number ${settings.contacts.faultOf(number, 'SMS')}`
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)
     }
-    const [{ rules, guardMode }, prefixes, prices] = await Promise.all([
-      ports.policy.rows(),
-      ports.guard.prefixes(),
-      ports.priceList(),
-    ])
-    const listed = listedRules(smsCountries, rules)
-    const checked = checkDestination(numbers.destinationOf, digits, brand || null, listed)
-    const entry = guardEntryOf(digits, prefixes, pageContext.now)
-    const guard = entry
-      ? guardWords(entry, modeInForce(guardMode, settings.guard, pageContext.now).mode)
-      : null
-    const price = checkPrice(prices, digits, checked.kind, [...routes.plain, ...routes.template])
-    const result = { ...checked, formatted: numbers.formatPhone(digits), guard, price }
+    const checked = await checkDestination({ ...ports, ...numbers }, settings, digits, brand || null)
+    const providers = [...routes.plain, ...routes.template]
+    const price = checkPrice(await ports.priceList(), digits, checked.kind, providers)
+    const result = { ...checked, formatted: numbers.formatPhone(digits), price }
     return shown(pageContext, { check: { number, brand, result, problem: null } })
   })
 
