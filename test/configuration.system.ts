@@ -70,8 +70,9 @@ test('of two runs at once, one follows the other: the configuration is wholly th
 test('CONFIG_FILE is applied at the start of a server, whose log has no secret, and stops a start with a fault', async () => {
   const env = databaseOf('server.db')
   file('login.secret', 'a-secret-of-the-identity-system')
+  const prices = 'prices: |\n  prefix,currency,price\n  +44,EUR,0.04\n'
   const relay = 'relays:\n  - name: login\n    kind: logto\n    brand: acme\n'
-  const text = `brands:\n  - slug: acme\n    displayName: Acme\nwebhooks:\n  - appId: till\n    url: https://till.example/events\n${relay}`
+  const text = `brands:\n  - slug: acme\n    displayName: Acme\nwebhooks:\n  - appId: till\n    url: https://till.example/events\n${prices}${relay}`
   const path = file('server.yaml', `${text}    secretFile: login.secret\n`)
   const server = await startServer({ ...env, CONFIG_FILE: path })
   expect((await server.get('/platform/brands')).body.brands).toEqual([
@@ -83,6 +84,10 @@ test('CONFIG_FILE is applied at the start of a server, whose log has no secret, 
   expect(log).not.toMatch(/whsec_|a-secret-of/)
   const { stdout } = await otpost(['doctor', '--json'], { ...env, CONFIG_FILE: path })
   expect(stdout).toContain('The configuration is that of')
+  const dearer = file('dearer.yaml', `${text.replace('0.04', '0.05')}    secretFile: login.secret\n`)
+  expect((await otpost(['doctor', '--json'], { ...env, CONFIG_FILE: dearer })).stdout).toContain(
+    'dearer.yaml: ~ prices: 1 instead of 1.',
+  )
   const without = file('without.yaml', text.replace('login', 'other'))
   const { code, stderr } = await otpost(['serve'], { ...env, PORT: '0', CONFIG_FILE: without })
   expect([code, stderr]).toEqual([1, expect.stringContaining('needs a secretFile')])

@@ -11,6 +11,7 @@ import {
   type Desired,
   differencesOf,
   keyOf,
+  pricesDifference,
   pricesText,
   type Section,
   sections,
@@ -98,11 +99,9 @@ export async function apply(
       const { prices } = desired
       if (prices !== undefined && prices.trim() !== '') {
         await attempt('prices', async () => {
-          const { rows } = await ports.parsePrices(prices)
-          const stored = await context.prices.rows()
-          if (rows.length > 0 && pricesText(rows) === pricesText(stored)) return []
-          await priceImport.perform(own, { prices })
-          return [`~ prices: ${rows.length} instead of ${stored.length}`]
+          const difference = pricesDifference(await ports.parsePrices(prices), await context.prices.rows())
+          if (difference) await priceImport.perform(own, { prices })
+          return difference ?? []
         })
       }
       for (const [section, entries] of desired.sections)

@@ -1,3 +1,4 @@
+import { parsePrices } from '../adapters/prices/csv.ts'
 import type { Config } from '../config/config.ts'
 import { readConfigurationFile } from '../config/configuration-file.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
@@ -8,18 +9,20 @@ import type { StoredFacts } from './facts.ts'
 /** What differs from CONFIG_FILE. */
 export function configurationFindings(
   { configuration }: Pick<StoredFacts, 'configuration'>,
-  { configFile }: Pick<Config, 'configFile'>,
+  { configFile, catalog }: Pick<Config, 'configFile' | 'catalog'>,
 ): readonly Finding[] {
   if (configFile === undefined) return []
   try {
-    const differences = allDifferences(readConfigurationFile(configFile), configuration)
+    const desired = readConfigurationFile(configFile)
+    const prices = desired.prices?.trim() ? parsePrices(desired.prices, catalog.names) : undefined
+    const differences = allDifferences(desired, configuration, prices)
     if (differences.length === 0) return [ok('configuration', `The configuration is that of ${configFile}.`)]
     const [first] = differences
     const further = differences.length > 1 ? `, and ${differences.length - 1} more` : ''
     return [
       warn(
         'configuration',
-        `The configuration differs from ${configFile}: ${first?.words}${further}.`,
+        `The configuration differs from ${configFile}: ${first}${further}.`,
         `\`otpost apply ${configFile} --dry-run\` prints each difference, and without --dry-run makes it that of the file. A restart does so too.`,
       ),
     ]

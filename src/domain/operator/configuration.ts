@@ -1,3 +1,4 @@
+import type { CheckedPrices } from '../money/price-import.ts'
 import type { PriceRow } from '../money/prices.ts'
 import type { PolicyRows } from '../policy/policy-store.ts'
 import type { BrandWithTexts } from '../texts/brand.ts'
@@ -228,11 +229,27 @@ export interface Difference {
   readonly fault?: string | undefined
 }
 
-/** Except prices. @throws InvalidInput */
-export function allDifferences(desired: Desired, configuration: Configuration): readonly Difference[] {
-  return [...desired.sections].flatMap(([section, entries]) =>
-    differencesOf(section, entries, configuration, false),
-  )
+/** In words. @param prices those of the file @throws InvalidInput */
+export function allDifferences(
+  { sections }: Desired,
+  configuration: Configuration,
+  prices: CheckedPrices | undefined,
+): readonly string[] {
+  return [
+    ...((prices && pricesDifference(prices, configuration.prices)) ?? []),
+    ...[...sections].flatMap(([section, entries]) =>
+      differencesOf(section, entries, configuration, false).map(({ words }) => words),
+    ),
+  ]
+}
+
+/** Undefined: these prices are stored. */
+export function pricesDifference(
+  { rows, problems }: CheckedPrices,
+  stored: readonly PriceRow[],
+): readonly string[] | undefined {
+  if (problems.length === 0 && pricesText(rows) === pricesText(stored)) return undefined
+  return [`~ prices: ${rows.length} instead of ${stored.length}`]
 }
 
 /** In the order in which they are applied. @param prune also what is stored and not in the list @throws InvalidInput */
