@@ -91,7 +91,7 @@ test('no data of the person remain in the files, and all data of other people do
 
   const phone = '+49 (1512) 3456789'
   const rows =
-    '4 requests, 3 deliveries, 0 delivery reports, 0 asynchronous messages, 5 records of limits and codes, 0 verified numbers, 0 review numbers, 0 integration requests, 3 outbox messages.\n'
+    '4 requests, 3 deliveries, 0 delivery reports, 0 asynchronous messages, 5 records of limits and codes, 0 ladders of codes, 0 verified numbers, 0 review numbers, 0 integration requests, 3 outbox messages.\n'
   expect(await ok(env, 'forget', phone, '--dry-run')).toContain(`Would erase: ${rows}`)
   expect(await here.found(anything)).toEqual(anything)
   const phones = await ok(env, 'forget', phone)
@@ -143,7 +143,7 @@ test('an e-mail address with a tag also erases the counter of its mailbox, and n
   await before.eventsOf(refused)
   await before.close()
   const erased =
-    '2 requests, 1 delivery, 0 delivery reports, 0 asynchronous messages, 2 records of limits and codes, 0 verified numbers, 0 review numbers, 0 integration requests, 1 outbox message'
+    '2 requests, 1 delivery, 0 delivery reports, 0 asynchronous messages, 2 records of limits and codes, 0 ladders of codes, 0 verified numbers, 0 review numbers, 0 integration requests, 1 outbox message'
   expect(await ok(env, 'forget', tagged)).toContain(erased)
   const after = await createTestApp(env)
   after.clock.now = before.clock.now
@@ -173,7 +173,7 @@ test('a second run finds nothing to erase', async () => {
   await service.close()
   await ok(env, 'forget', ann)
   expect(await ok(env, 'forget', ann)).toContain(
-    'Erased: 0 requests, 0 deliveries, 0 delivery reports, 0 asynchronous messages, 0 records of limits and codes, 0 verified numbers, 0 review numbers, 0 integration requests, 0 outbox messages.\n',
+    'Erased: 0 requests, 0 deliveries, 0 delivery reports, 0 asynchronous messages, 0 records of limits and codes, 0 ladders of codes, 0 verified numbers, 0 review numbers, 0 integration requests, 0 outbox messages.\n',
   )
 })
 

@@ -122,7 +122,9 @@ export const getCatalog = get({
   reasons: ['field'],
   answer: async ({ ports, context }) => {
     const { limits, otpTtlSeconds, brands } = ports
-    const country = new URL(context.request.url).searchParams.get('country')
+    // With a wrong Host header, the URL is a path.
+    const [, query] = context.request.url.split('?', 2)
+    const country = new URLSearchParams(query).get('country')
     return {
       success: true,
       ...catalogOf(limits, otpTtlSeconds, await brands.list()),
