@@ -235,7 +235,7 @@ async function printRoutes(
   await withContext(env, async (context) => {
     const now = context.now()
     const found = await readRoutes(context, await destinationConfig(env), now, instant(since, now))
-    const { rows, orders } = found
+    const { rows, orders, note } = found
     if (json) {
       const shown = rows.map((row) => rowOf(routeListing, row))
       print(JSON.stringify({ since: new Date(found.since), rows: shown, orders }))
@@ -243,6 +243,7 @@ async function printRoutes(
     }
     printListing(undefined, rows, routeListing, 'The event log has no SMS of this time.')
     for (const order of orders) print(adviceWords(program, orderWords(order)))
+    if (note) print(note)
   })
 }
 

@@ -4,13 +4,7 @@ import type { GuardMode } from '../domain/guard/guard.ts'
 import { modeWords } from '../domain/guard/mode.ts'
 import { PriceList } from '../domain/money/prices.ts'
 import { priceListOf } from '../domain/money/relative-prices.ts'
-import {
-  type WhatIfSettings,
-  whatIf,
-  whatIfRow,
-  whatIfTables,
-  whatIfWords,
-} from '../domain/operator/whatif.ts'
+import { mobilePrices, whatIf, whatIfRow, whatIfTables, whatIfWords } from '../domain/operator/whatif.ts'
 import { pricesIn } from './actions.ts'
 import {
   destinationConfig,
@@ -50,20 +44,21 @@ export function whatIfCommands(program: Command, env: Env): void {
 }
 
 async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOptions): Promise<void> {
-  const { isRegion } = await import('../adapters/phone/e164.ts')
+  const { numbers } = await import('../adapters/phone/numbers.ts')
   const countries = given.countries?.map((code) => code.toUpperCase())
-  if (countries && (countries.length === 0 || !countries.every(isRegion)))
+  if (countries && (countries.length === 0 || !countries.every(numbers.isCountry)))
     throw new InvalidInput(
       '--countries must be country codes of two letters, separated by commas, such as IN,GB.',
     )
-  const priced = prices === undefined ? undefined : await segmentPrices(env, prices)
+  const pricesOf = (list: PriceList) => mobilePrices(list, numbers.exampleOf)
+  const priced = prices === undefined ? undefined : pricesOf(await listIn(env, prices))
   yieldToServers()
   await withContext(env, async (context) => {
     const server = await destinationConfig(env)
-    const { currency } = priceListOf(await context.prices.rows())
+    const inForce = pricesOf(priceListOf(await context.prices.rows()))
     const found = await whatIf(
       context,
-      { ...server, currency },
+      { ...server, prices: inForce },
       { ...given, countries, prices: priced },
       { since: instant(since, context.now()) },
     )
@@ -83,13 +78,8 @@ async function printWhatIf(env: Env, { since, prices, json, ...given }: WhatIfOp
 }
 
 /** @throws OperatorError with each problem */
-async function segmentPrices(env: Env, file: string): Promise<WhatIfSettings['prices']> {
-  const { exampleOf } = await import('../adapters/phone/example.ts')
+async function listIn(env: Env, file: string): Promise<PriceList> {
   const { rows, problems } = await pricesIn(env, await fileText(file, true))
   if (problems.length > 0) throw new OperatorError(`The prices cannot be read.\n${problems.join('\n')}`)
-  const list = new PriceList(rows)
-  return {
-    currency: list.currency,
-    perSegment: (country, provider) => list.perSegment(exampleOf(country), 'ordinary', provider),
-  }
+  return new PriceList(rows)
 }

@@ -3,7 +3,7 @@ import { readRoutes } from '../../src/domain/operator/routes.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { printed } from '../support/command.ts'
-import { operate } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { accepted, temporary, testProvider } from '../support/policy.ts'
 
 // What the event log says of each provider, with a history whose truth is known.
@@ -133,12 +133,28 @@ test('of two codes of a number, the one that was sent last was verified; notific
   ])
 })
 
+test('costs are of the days after recipients were erased, and none are from the future', async () => {
+  const numbersOf = numbers('447400123')
+  for (const phone of numbersOf.slice(0, 4)) await code(phone, one, { verified: true })
+  for (const to of numbersOf.slice(0, 2)) await app.app.context.forget({ channel: 'SMS', to }, tester)
+  const read = (since = app.clock.now - 2 * 24 * 3_600_000) =>
+    readRoutes(app.app.context, server, app.clock.now, since)
+  const found = await read()
+  expect(found.rows).toMatchObject([{ messages: 2, conversion: { of: 2, rate: 1 }, cost: null }])
+  expect(found.note).toContain('`otpost forget` erased recipients at 2026-01-01')
+  app.advance(24 * 3600)
+  await code(numbersOf[5] ?? '', one, { verified: true })
+  expect((await read()).rows).toMatchObject([{ messages: 3, cost: { micros: 1e6 } }])
+  expect((await read(0)).since).toBe(Date.UTC(2026, 0, 1))
+  await expect(read(app.clock.now + 1)).rejects.toThrow('since must not be in the future.')
+})
+
 test('whole days are read, newest first, until there are enough requests', async () => {
   await code('447400123456', one, { verified: true })
   app.advance(24 * 3600)
   await code('447400123457', one, { verified: false })
   const { now } = app.clock
   const read = (most?: number) => readRoutes(app.app.context, server, now, now - 2 * 24 * 3_600_000, most)
-  expect(await read()).toMatchObject({ since: Date.UTC(2025, 11, 31), rows: [{ messages: 2 }] })
+  expect(await read()).toMatchObject({ since: Date.UTC(2026, 0, 1), rows: [{ messages: 2 }] })
   expect(await read(1)).toMatchObject({ since: Date.UTC(2026, 0, 2), rows: [{ messages: 1 }] })
 })

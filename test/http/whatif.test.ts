@@ -1,17 +1,26 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { exampleOf } from '../../src/adapters/phone/example.ts'
 import { readDestinationConfig } from '../../src/config/destinations.ts'
+import { dayMs } from '../../src/domain/ground/time.ts'
 import { PriceList } from '../../src/domain/money/prices.ts'
+import { relativePrices } from '../../src/domain/money/relative-prices.ts'
 import { modeAt } from '../../src/domain/operator/guard.ts'
-import { type WhatIfSettings, whatIf, whatIfRow } from '../../src/domain/operator/whatif.ts'
+import {
+  mobilePrices,
+  type WhatIfSettings,
+  whatIf,
+  whatIfRow,
+  whatIfWords,
+} from '../../src/domain/operator/whatif.ts'
 import { Random } from '../simulation/random.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { signedIn } from '../support/console.ts'
-import { operate } from '../support/operator.ts'
+import { operate, tester } from '../support/operator.ts'
 import { policyOf } from '../support/policy.ts'
 
 // Design D58: what other settings would have done with an event log whose truth is known.
 
+const builtIn = mobilePrices(relativePrices, exampleOf)
 const apps: TestApp[] = []
 afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()))
@@ -35,7 +44,7 @@ async function start(env: Readonly<Record<string, string>> = {}) {
     async whatIf(given: WhatIfSettings = {}, since = startedAt) {
       // The event log gets a request in the turn after the answer.
       await new Promise((resolve) => setImmediate(resolve))
-      const server = { ...readDestinationConfig(settings), currency: 'units' }
+      const server = { ...readDestinationConfig(settings), prices: builtIn }
       return whatIf(app.app.context, server, given, { since })
     },
   }
@@ -127,7 +136,7 @@ test('the page reads so many codes, and says until when', async () => {
   const { app, send, whatIf: all } = await start()
   for (let at = 0; at < 101; at++) await send(numbers.GB(at))
   expect((await all()).total.requests).toBe(101)
-  const server = { guard: 'record', smsCountries: [], phonePerHour: 10, currency: 'units' } as const
+  const server = { guard: 'record', smsCountries: [], phonePerHour: 10, prices: builtIn } as const
   const found = await whatIf(app.app.context, server, {}, { since: app.clock.now - 86_400_000, most: 100 })
   expect(found.total.requests).toBe(100)
   expect(found.unknown.join()).toContain('The log is longer: only the codes until 2026-01-01 12:50:00 UTC')
@@ -145,17 +154,65 @@ describe('a price file', () => {
       currency: 'INR',
     })
     const list = new PriceList([row('371', 3), row('3712', 0.5, 'outbox'), row('44', 9)])
-    const prices = {
-      currency: list.currency,
-      perSegment: (country: string | null, provider: string) =>
-        list.perSegment(exampleOf(country), 'ordinary', provider),
-    }
+    const prices = mobilePrices(list, exampleOf)
     const found = await whatIf({ countries: ['GB'], prices })
     expect(whatIfRow(found).saved).toEqual({ amount: 1, currency: 'INR' })
   })
 })
 
+test('the money of codes that are left is right after others were erased, and the result says so', async () => {
+  const { app, send, whatIf } = await start()
+  for (let at = 0; at < 3; at++) await send(numbers.LV(at))
+  expect((await whatIf({ countries: ['GB'] })).unknown.join()).not.toContain('otpost forget')
+  await app.app.context.forget({ channel: 'SMS', to: numbers.LV(0) }, tester)
+  const found = await whatIf({ countries: ['GB'] })
+  expect(whatIfRow(found)).toMatchObject({ denied: 2, saved: { amount: 4, currency: 'units' } })
+  expect(found.unknown.join()).toContain(
+    'erased recipients: their codes are missing. Until 2026-01-02 00:00:00 UTC, a code costs what the prices of the server say.',
+  )
+  app.advance(24 * 3600)
+  await send(numbers.LV(3))
+  expect((await whatIf({ countries: ['GB'] })).total).toMatchObject({ denied: 3, savedMicros: 6e6 })
+})
+
+test('reading begins with the day of the oldest request, and not in the future', async () => {
+  const { app, send } = await start()
+  await send(numbers.GB(0))
+  await new Promise((resolve) => setImmediate(resolve))
+  const { context } = app.app
+  const read: number[] = []
+  const spied = {
+    ...context,
+    eventLog: {
+      ...context.eventLog,
+      smsSegments: (from: number, until: number) => {
+        read.push(from)
+        return context.eventLog.smsSegments(from, until)
+      },
+    },
+  }
+  const server = { guard: 'record', smsCountries: [], phonePerHour: 10, prices: builtIn } as const
+  expect((await whatIf(spied, server, {}, { since: Date.UTC(1900, 0, 1) })).total.requests).toBe(1)
+  expect(read).toEqual([Date.UTC(2026, 0, 1)])
+  await expect(whatIf(context, server, {}, { since: app.clock.now + dayMs })).rejects.toThrow(
+    'since must not be in the future.',
+  )
+})
+
 describe('budgets of now', () => {
+  test('in another currency than the price file are named', async () => {
+    const { app, send, whatIf } = await start()
+    await send(numbers.LV(0))
+    await policyOf(app).budget('country:*', '1')
+    const usd = new PriceList([{ prefix: '371', provider: null, priceMicros: 5e6, currency: 'USD' }])
+    const words = whatIfWords(await whatIf({ prices: mobilePrices(usd, exampleOf) })).join('\n')
+    expect(words).toContain('Budgets in another currency than USD do not count: country:*.')
+    expect(words).toContain('Prices alone deny only what exceeds a budget.')
+    const inUnits = { ...builtIn, perSegment: () => 2e6 }
+    const counted = await whatIf({ prices: inUnits, phoneHour: 5 })
+    expect([counted.total.denied, counted.notes]).toEqual([1, []])
+  })
+
   test('deny what a server with them denies', async () => {
     const logged = await start()
     const limited = await start()

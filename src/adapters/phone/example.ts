@@ -2,7 +2,6 @@ import { getExampleNumber } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
 import { isRegion } from './e164.ts'
 
-/** The digits of a mobile number of the country. Empty: there is none. */
 export function exampleOf(country: string | null): string {
   const number = country !== null && isRegion(country) ? getExampleNumber(country, examples) : undefined
   return number?.number.slice(1) ?? ''

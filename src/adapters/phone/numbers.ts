@@ -2,6 +2,7 @@ import { getCountries } from 'libphonenumber-js/max'
 import type { Numbers } from '../../domain/delivery/destination.ts'
 import { countriesWithin, countryOfPrefix, destinationOf } from './destination.ts'
 import { asWritten, isRegion } from './e164.ts'
+import { exampleOf } from './example.ts'
 import { formatPhone, formatPrefix } from './format.ts'
 
 export const numbers: Numbers = {
@@ -13,4 +14,5 @@ export const numbers: Numbers = {
   phoneIn: (digits, country) => (isRegion(country) ? asWritten(digits, country) : undefined),
   formatPhone,
   formatPrefix,
+  exampleOf,
 }

@@ -4,7 +4,7 @@ import type { ReplayReader } from '../../domain/log/replay.ts'
 import { mayBeSent } from '../../domain/request/request-context.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import { firstAttemptOf, traceOf } from './event-rows.ts'
-import { firstIdOf } from './request-ids.ts'
+import { firstIdOf, timeOfId } from './request-ids.ts'
 
 export function createReplayReader({
   orm,
@@ -27,6 +27,11 @@ export function createReplayReader({
   }
 
   return {
+    oldest: async () => {
+      const { requestId } = requests
+      const [first] = await orm.select({ requestId }).from(requests).orderBy(requestId).limit(1)
+      return first && timeOfId(first.requestId)
+    },
     codes: async (after, until, limit) => {
       const { requestId, operation, outcome, status } = requests
       const isSent = and(inArray(operation, ['send', 'resend']), isNotNull(outcome))

@@ -48,6 +48,8 @@ export interface Numbers {
   readonly phoneIn: (digits: string, country: string) => string | undefined
   readonly formatPhone: (digits: string) => string
   readonly formatPrefix: (digits: string) => string
+  /** The digits of a mobile number of the country. Empty: there is none. */
+  readonly exampleOf: (country: string | null) => string
 }
 
 export const destinationActions = ['allow', 'monitor', 'block'] as const

@@ -20,6 +20,8 @@ export interface SentSegments extends Omit<Spend, 'currency'> {
 }
 
 export interface ReplayReader {
+  /** When the oldest request began. */
+  oldest(): Promise<EpochMs | undefined>
   /** Codes by SMS and e-mail, oldest first. @param after a request ID, or an instant */
   codes(after: string | EpochMs, until: EpochMs, limit: number): Promise<readonly LoggedCode[]>
   /** Of all SMS that may have been sent. */

@@ -1,10 +1,13 @@
 import { countryWords, type DestinationRule } from '../delivery/destination.ts'
 import { type Advice, advice, see } from '../ground/advice.ts'
-import { count, percent } from '../ground/format.ts'
+import type { AuditReader } from '../ground/audit.ts'
+import { count, percent, utc } from '../ground/format.ts'
 import type { Listing } from '../ground/listing.ts'
+import { InvalidInput } from '../ground/operator-error.ts'
 import { dayMs, type EpochMs, hourMs, periodOf } from '../ground/time.ts'
 import { type EventLogReader, type LoggedRequest, statusOf } from '../log/event-log.ts'
 import type { LogPosition } from '../log/log-search.ts'
+import type { ReplayReader } from '../log/replay.ts'
 import { type Micros, sumWords } from '../money/amounts.ts'
 import type { DaySpend } from '../money/spending.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
@@ -39,9 +42,11 @@ export interface RouteFigures {
 
 interface RoutePorts {
   readonly policy: Pick<PolicyPorts['policy'], 'rows'>
-  readonly eventLog: Pick<EventLogReader, 'findCalls'> & {
-    spending(from: EpochMs, until: EpochMs): Promise<readonly DaySpend[]>
-  }
+  readonly audit: AuditReader
+  readonly eventLog: Pick<EventLogReader, 'findCalls'> &
+    Pick<ReplayReader, 'oldest'> & {
+      spending(from: EpochMs, until: EpochMs): Promise<readonly DaySpend[]>
+    }
 }
 
 interface RouteSettings {
@@ -55,12 +60,14 @@ const pageLength = 1000
 
 /** Of whole days in UTC. @param most of the requests that are read; the day that reaches it is the last */
 export async function readRoutes(
-  { eventLog, policy }: RoutePorts,
+  { eventLog, policy, audit }: RoutePorts,
   { smsCountries, routes }: RouteSettings,
   now: EpochMs,
   since: EpochMs,
   most = Number.POSITIVE_INFINITY,
 ) {
+  if (since > now) throw new InvalidInput('since must not be in the future.')
+  const first = Math.max(since, (await eventLog.oldest()) ?? now)
   const sum = new RouteSum()
   const { end } = periodOf('day', now)
   let [day, read] = [end, 0]
@@ -74,10 +81,16 @@ export async function readRoutes(
       read += rows.length
       before = next ?? undefined
     } while (before)
-  } while (day > since && read < most)
-  const rows = sum.rows(await eventLog.spending(day, end))
+  } while (day > first && read < most)
+  const [erasure] = await audit.list({ actions: ['data.forgotten'], since: day, limit: 1 })
+  const erasedAt = erasure?.at ?? 0
+  const rows = sum.rows(await eventLog.spending(day, end), erasedAt)
   const rules = listedRules(smsCountries, (await policy.rows()).rules)
-  return { since: day, rows, orders: routeOrders(rows, rules, [...routes.plain, ...routes.template]) }
+  const orders = routeOrders(rows, rules, [...routes.plain, ...routes.template])
+  const note = erasure
+    ? `\`otpost forget\` erased recipients at ${utc(erasedAt)}: costs are those of later days, and rates those of the other recipients.`
+    : undefined
+  return { since: day, rows, orders, note }
 }
 
 class RouteSum {
@@ -108,12 +121,14 @@ class RouteSum {
   }
 
   /** The most messages first. */
-  rows(spending: readonly DaySpend[]): readonly RouteFigures[] {
+  rows(spending: readonly DaySpend[], erasedAt: EpochMs): readonly RouteFigures[] {
     const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0)
     return Array.from(this.counts, ([key, { days, delivered, reported, codes, verified }]) => {
       const [country, provider] = JSON.parse(key) as [string | null, string]
       // The log may have only a part of its oldest day.
-      const paid = days.size === 1 ? days : new Map([...days].filter(([day]) => day > this.oldest))
+      const paid = new Map(
+        [...days].filter(([day]) => day > erasedAt && (day > this.oldest || days.size === 1)),
+      )
       const all = spending.filter((each) => each.country === country && each.provider === provider)
       const { currency } = all.at(-1) ?? {}
       const spent = all.filter((each) => each.currency === currency && paid.has(each.at))
@@ -122,7 +137,7 @@ class RouteSum {
         ...{ country, provider, messages: sum([...days.values()]) },
         delivery: proportion(delivered, reported),
         conversion: proportion(verified, codes),
-        cost: currency === undefined ? null : { micros, currency },
+        cost: currency === undefined || paid.size === 0 ? null : { micros, currency },
       }
     }).sort((one, other) => other.messages - one.messages || (one.provider < other.provider ? -1 : 1))
   }

@@ -2,7 +2,8 @@ import { countryRules, countryWords, DestinationRules } from '../delivery/destin
 import type { AuditReader } from '../ground/audit.ts'
 import { count, counted, utc } from '../ground/format.ts'
 import { type Listing, rowOf } from '../ground/listing.ts'
-import { type EpochMs, isoTime, periodOf } from '../ground/time.ts'
+import { InvalidInput } from '../ground/operator-error.ts'
+import { dayMs, type EpochMs, isoTime, periodOf } from '../ground/time.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import {
@@ -14,6 +15,8 @@ import {
   type SentSegments,
 } from '../log/replay.ts'
 import { sumWords } from '../money/amounts.ts'
+import { budgetName } from '../money/budgets.ts'
+import type { PriceList } from '../money/prices.ts'
 import { type DaySpend, spendBy } from '../money/spending.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { modeAt } from './guard.ts'
@@ -25,12 +28,18 @@ export interface WhatIfSettings {
   readonly countries?: readonly string[] | undefined
   readonly phoneHour?: number | undefined
   /** Instead of what the codes cost. */
-  readonly prices?:
-    | {
-        readonly currency: string
-        readonly perSegment: (country: string | null, provider: string) => number
-      }
-    | undefined
+  readonly prices?: MobilePrices | undefined
+}
+
+type MobilePrices = ReturnType<typeof mobilePrices>
+
+/** Of a mobile number of each country. */
+export function mobilePrices(list: PriceList, exampleOf: (country: string | null) => string) {
+  return {
+    currency: list.currency,
+    perSegment: (country: string | null, provider: string) =>
+      list.perSegment(exampleOf(country), 'ordinary', provider),
+  }
 }
 
 export interface WhatIfPorts extends Pick<PolicyPorts, 'policy' | 'now'> {
@@ -45,8 +54,8 @@ interface ServerSettings {
   readonly guard: GuardMode
   readonly smsCountries: readonly string[]
   readonly phonePerHour: number
-  /** Of the prices in force. */
-  readonly currency: string
+  /** In force. */
+  readonly prices: MobilePrices
 }
 
 export type WhatIf = Awaited<ReturnType<typeof whatIf>>
@@ -69,27 +78,43 @@ export async function whatIf(
   { since, most = Number.POSITIVE_INFINITY }: { readonly since: EpochMs; readonly most?: number },
 ) {
   const now = clock()
-  const from = replayStart(since)
-  const [rows, spending, segments, changes] = await Promise.all([
+  if (since > now) throw new InvalidInput('since must not be in the future.')
+  const from = Math.max(replayStart(since), periodOf('day', (await eventLog.oldest()) ?? now).start)
+  const [rows, spending, segments, changes, [erasure]] = await Promise.all([
     policy.rows(),
-    eventLog.spending(from, now),
+    eventLog.spending(from - dayMs, now),
     eventLog.smsSegments(from, now),
     audit.list({ actions: ['guard.mode'], since: from, limit: mostModeChanges }),
+    audit.list({ actions: ['data.forgotten'], since: from, limit: 1 }),
   ])
   const { mode } = modeInForce(rows.guardMode, server.guard, now)
   const { guard = mode, countries = server.smsCountries, phoneHour = server.phonePerHour, prices } = given
   const oldestFirst = changes.toReversed()
-  const currency = prices?.currency ?? spendBy(spending, () => '')[0]?.currency ?? server.currency
+  const spentIn = erasure ? undefined : spendBy(spending, () => '')[0]?.currency
+  const currency = prices?.currency ?? spentIn ?? server.prices.currency
+  // Of these days, the log may have only a part of what was spent.
+  const isCut = spending.some((row) => row.at < from)
+  const wholeFrom = erasure ? periodOf('day', erasure.at).end : isCut ? from + dayMs : from
+  const listed = server.prices.currency === currency ? server.prices : undefined
   const spent = new Map(
     spending.filter((row) => row.currency === currency).map((row) => [keyOf(row), row.micros]),
   )
   const sent = new Map<string, number>()
   for (const row of segments) sent.set(keyOf(row), (sent.get(keyOf(row)) ?? 0) + row.segments)
   const perSegment = ({ at, country, app, brand }: LoggedCode, provider: string) => {
-    if (prices) return prices.perSegment(country, provider)
+    const priced = prices ?? (at < wholeFrom ? listed : undefined)
+    if (priced) return priced.perSegment(country, provider)
     const key = keyOf({ at: periodOf('day', at).start, country, app, brand: brand ?? '', provider })
     return (spent.get(key) ?? 0) / Math.max(1, sent.get(key) ?? 0)
   }
+  const ignored = rows.budgets.filter((budget) => budget.currency !== currency)
+  const notes = [
+    ignored.length > 0 &&
+      `Budgets in another currency than ${currency} do not count: ${ignored.map(budgetName).join(', ')}.`,
+    prices &&
+      Object.values({ ...given, prices: undefined }).every((each) => each === undefined) &&
+      'Prices alone deny only what exceeds a budget. They change the money of what other options deny, such as --countries.',
+  ].filter((line) => typeof line === 'string')
   const settings = {
     guard,
     destinations: new DestinationRules([...countryRules(countries), ...rows.rules]),
@@ -128,6 +153,9 @@ export async function whatIf(
       ? 'The price is that of a mobile number of the country. Other numbers of it may have another price.'
       : 'A code costs the average of its country, app, brand, provider and day.',
     !prices && spending.some((row) => row.currency !== currency) && `Only costs in ${currency} count.`,
+    erasure &&
+      `\`otpost forget\` erased recipients: their codes are missing.${prices ? '' : ` Until ${utc(wholeFrom)}, a code costs what the prices of the server say.`}`,
+    ...notes,
   ]
   return {
     since,
@@ -140,7 +168,8 @@ export async function whatIf(
     byCountry: named(byCountry),
     byApp: named(byApp),
     byDay: Array.from(byDay, ([at, sum]) => ({ name: isoTime(at).slice(0, 10), at, ...sum })),
-    unknown: unknown.filter((line) => line !== false),
+    notes,
+    unknown: unknown.filter((line) => typeof line === 'string'),
   }
 }
 
@@ -207,7 +236,7 @@ export function whatIfRow(found: WhatIf): Readonly<Record<string, unknown>> {
 
 /** The answer, then the settings, as sentences. */
 export function whatIfWords(found: WhatIf): readonly string[] {
-  const { total, currency, since, until, guard, countries, phoneHour } = found
+  const { total, currency, since, until, guard, countries, phoneHour, notes } = found
   const { requests, denied, deniedVerified, savedMicros } = total
   const span = `from ${utc(since)} to ${utc(until)}`
   if (requests === 0) return [`The event log has no codes ${span}.`]
@@ -215,5 +244,6 @@ export function whatIfWords(found: WhatIf): readonly string[] {
   return [
     `With these settings, ${count(denied)} of ${counted(requests, 'code')} would have been denied; ${verified}; ${sumWords(Math.round(savedMicros), currency)} saved.`,
     `Guard ${guard}, countries ${countries.join(', ') || 'by the stored rules'}, ${counted(phoneHour, 'code')} per phone and hour, and the other settings of now; ${span}.`,
+    ...notes,
   ]
 }

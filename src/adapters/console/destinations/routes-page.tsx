@@ -8,7 +8,7 @@ import { actions, Card, columnsOf, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 
-export function routesPage(pageContext: PageContext, { since, rows, orders }: Routes): string {
+export function routesPage(pageContext: PageContext, { since, rows, orders, note }: Routes): string {
   const { currency: _, ...shown } = routeListing
   const parent = { title: 'Destinations', href: '/admin/destinations' }
   return consolePage(
@@ -27,6 +27,7 @@ export function routesPage(pageContext: PageContext, { since, rows, orders }: Ro
           figures
           empty="No SMS was sent in the last 7 days."
         />
+        {note && <p class="hint">{rich(note)}</p>}
       </Card>
       <Card
         title="Orders"

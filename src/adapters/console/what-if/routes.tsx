@@ -6,6 +6,7 @@ import type { GuardMode } from '../../../domain/guard/guard.ts'
 import { destinationSet } from '../../../domain/operator/destinations.ts'
 import { guardModeSet } from '../../../domain/operator/guard.ts'
 import {
+  mobilePrices,
   type SumTable,
   type WhatIf,
   whatIf,
@@ -47,8 +48,8 @@ export function whatIfRoutes({ get, ports, settings }: PageHandler): void {
       countries: countries.length > 0 ? countries : undefined,
       phoneHour: phoneHour === '' ? undefined : Number(phoneHour),
     }
-    const { currency } = await ports.priceList()
-    const server = { ...settings, ...settings.limits, currency }
+    const prices = mobilePrices(await ports.priceList(), settings.numbers.exampleOf)
+    const server = { ...settings, ...settings.limits, prices }
     const from = { since: pageContext.now - (parseDuration(since) ?? dayMs), most: mostCodes }
     const found = problem === '' && query.size > 0 ? await whatIf(ports, server, given, from) : undefined
     const page = consolePage(
@@ -96,7 +97,7 @@ interface ResultProps {
 }
 
 function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) {
-  const [answer, settings] = whatIfWords(found)
+  const [answer, ...settings] = whatIfWords(found)
   const { byDay, byCountry, byApp } = whatIfTables(found)
   const line = (label: string, kind: 'area' | 'gold', of: 'requests' | 'denied') => {
     return { label, kind, values: byDay.rows.map((row) => row[of]), rows: logUrl('calls', {}) }
@@ -108,7 +109,7 @@ function Result({ found, given: { guard, countries, phoneHour } }: ResultProps) 
   const setting = changed.filter(Boolean).join(' ')
   return (
     <>
-      <Card title="With these settings" hint={settings}>
+      <Card title="With these settings" hint={settings.join(' ')}>
         <p>{answer}</p>
         {setting && <p class="hint">{rich(`To apply them, set \`${setting}\` and restart the server.`)}</p>}
         {guard && (
