@@ -22,6 +22,8 @@ import { priceImport } from '../domain/operator/money.ts'
 import { actionPorts } from './actions.ts'
 import { commandActor, type Env, fileText, print, withContext } from './common.ts'
 
+// The configuration as one file (design D57): `apply`, `config export`, `config schema`, and CONFIG_FILE at the start of a server.
+
 export function applyCommands(program: Command, env: Env): void {
   program
     .command('apply')

@@ -12,6 +12,8 @@ import {
 } from '../domain/operator/configuration.ts'
 import { enteredIn, type Fields } from '../domain/operator/fields.ts'
 
+// Reads the configuration file, and says each fault with its line.
+
 const partNames = [...sections.map(({ name }) => name), 'prices', 'pricesFile'].join(', ')
 
 /**

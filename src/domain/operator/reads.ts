@@ -70,7 +70,7 @@ export interface ReadPorts extends ActionPorts, HealthReads, GuardStatusPorts {
 }
 
 /** What operators read. Every role may. */
-export interface OperatorRead {
+interface OperatorRead {
   /** As the command. */
   readonly name: string
   readonly does: string
@@ -97,12 +97,12 @@ function rowsRead(
 }
 
 /** What a list needs of `ReadPorts`. Commands have it too. */
-export interface ListPorts extends HealthReads, Pick<ActionPorts, 'policy' | 'now' | 'ownUrl' | 'routing'> {}
+interface ListPorts extends HealthReads, Pick<ActionPorts, 'policy' | 'now' | 'ownUrl' | 'routing'> {}
 
 type Load<Row> = (ports: ListPorts) => Promise<readonly [rows: readonly Row[], listing: Listing<Row>]>
 
 /** A list whose rows the API, `--json` and the table of its command share. */
-export interface OperatorList {
+interface OperatorList {
   readonly group: Group
   readonly does: string
   /** Instead of an empty table. */

@@ -147,7 +147,7 @@ function newCounts() {
   return { days: new Map<EpochMs, number>(), delivered: 0, reported: 0, codes: 0, verified: 0 }
 }
 
-export type RouteOrder = ReturnType<typeof routeOrders>[number]
+type RouteOrder = ReturnType<typeof routeOrders>[number]
 
 /**
  * The order of the providers of each country that an operator could set: by the lower bound of conversion, or of delivery where no codes

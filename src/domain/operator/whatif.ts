@@ -21,6 +21,8 @@ import { type DaySpend, spendBy } from '../money/spending.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { modeAt } from './guard.ts'
 
+// The question and the answer of `otpost whatif` and its page. domain/log/replay.ts has the replay.
+
 /** Those of the server, unless they are given. */
 export interface WhatIfSettings {
   readonly guard?: GuardMode | undefined
@@ -126,15 +128,14 @@ export async function whatIf(
   }
   const replay = new Replay(settings, since, eventLog.verifiedHistory)
   let until = now
-  let after: string | EpochMs | undefined = from
-  for (let read = 0; after !== undefined; read += pageLength) {
+  let after: string | EpochMs = from
+  for (let read = pageLength; until === now; read += pageLength) {
     const page = await eventLog.codes(after, now + 1, pageLength)
     for (const code of page) await replay.take(code)
-    const last = page.at(-1)
-    after = page.length < pageLength ? undefined : last?.requestId
-    if (after === undefined || !last || read + pageLength < most) continue
-    until = last.at
-    break
+    const last = page[pageLength - 1]
+    if (!last) break
+    if (read >= most) until = last.at
+    after = last.requestId
   }
   const { total, byCountry, byApp, byDay, unjudged, undecided } = replay
   const unknown = [
