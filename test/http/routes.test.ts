@@ -141,7 +141,7 @@ test('costs are of the days after recipients were erased, and none are from the 
     readRoutes(app.app.context, server, app.clock.now, since)
   const found = await read()
   expect(found.rows).toMatchObject([{ messages: 2, conversion: { of: 2, rate: 1 }, cost: null }])
-  expect(found.note).toContain('`otpost forget` erased recipients at 2026-01-01')
+  expect(found.note).toContain('Recipients were erased at 2026-01-01')
   app.advance(24 * 3600)
   await code(numbersOf[5] ?? '', one, { verified: true })
   expect((await read()).rows).toMatchObject([{ messages: 3, cost: { micros: 1e6 } }])

@@ -88,7 +88,7 @@ export async function readRoutes(
   const rules = listedRules(smsCountries, (await policy.rows()).rules)
   const orders = routeOrders(rows, rules, [...routes.plain, ...routes.template])
   const note = erasure
-    ? `\`otpost forget\` erased recipients at ${utc(erasedAt)}: costs are those of later days, and rates those of the other recipients.`
+    ? `Recipients were erased at ${utc(erasedAt)}: costs are those of later days, and rates those of the other recipients.`
     : undefined
   return { since: day, rows, orders, note }
 }

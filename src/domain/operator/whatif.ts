@@ -155,7 +155,7 @@ export async function whatIf(
       : 'A code costs the average of its country, app, brand, provider and day.',
     !prices && spending.some((row) => row.currency !== currency) && `Only costs in ${currency} count.`,
     erasure &&
-      `\`otpost forget\` erased recipients: their codes are missing.${prices ? '' : ` Until ${utc(wholeFrom)}, a code costs what the prices of the server say.`}`,
+      `Recipients were erased: their codes are missing.${prices ? '' : ` Until ${utc(wholeFrom)}, a code costs what the prices of the server say.`}`,
     ...notes,
   ]
   return {

@@ -27,7 +27,7 @@ export function routesPage(pageContext: PageContext, { since, rows, orders, note
           figures
           empty="No SMS was sent in the last 7 days."
         />
-        {note && <p class="hint">{rich(note)}</p>}
+        {note && <p class="hint">{note}</p>}
       </Card>
       <Card
         title="Orders"
