@@ -113,6 +113,27 @@ export interface ManageActions {
     /** the `next` of the previous page */
     readonly next?: string | null
   }
+  /** list jobs that wait, are in flight, or can be retried */
+  readonly 'queue.list': {
+    /** only of this app */
+    readonly app?: string | null
+  }
+  /** delivery, conversion and cost of each provider by country, and the order that they suggest */
+  readonly routes: {
+    /** from this time on: 12h, 7d, or a time in ISO 8601 */
+    readonly since?: string | null
+  }
+  /** what other settings would have denied of the codes in the event log, and saved */
+  readonly whatif: {
+    /** from this time on: 12h, 7d, or a time in ISO 8601 */
+    readonly since?: string | null
+    /** the mode of the guard */
+    readonly guard?: 'off' | 'record' | 'deny' | null
+    /** SMS_COUNTRIES, such as IN and GB */
+    readonly countries?: readonly string[] | null
+    /** PHONE_LIMIT_PER_HOUR */
+    readonly phoneHour?: string | number | null
+  }
   /** the trace of one request: checks, limits, providers and delivery reports */
   readonly explain: {
     /** the requestId of the answer */

@@ -234,6 +234,19 @@ test('otpost/manage calls it, and rejects with the error of the server', async (
   })
 })
 
+test('whatif and routes answer as the commands print with --json', async () => {
+  for (const phone of ['+12025550101', '+447400123456']) await app.post('/otp/send', { phone })
+  await new Promise((resolve) => setImmediate(resolve))
+  const viewer = await token('viewer')
+  const { body } = await call('whatif', viewer, { since: '1d', countries: ['GB'], phoneHour: 5 })
+  expect([body.requests, body.denied, body.byCountry[0]?.country]).toEqual([2, 1, 'US'])
+  expect(body.unknown.length).toBeGreaterThan(2)
+  expect((await call('whatif', viewer, { countries: ['XX'] })).status).toBe(400)
+  const routes = (await call('routes', viewer, { since: '1d' })).body
+  expect(routes.rows.map((row: { country: string }) => row.country).sort()).toEqual(['GB', 'US'])
+  expect((await call('routes', viewer, { since: '2100-01-01' })).status).toBe(400)
+})
+
 test('every read answers', async () => {
   const viewer = await token('viewer')
   const { requestId } = (await app.post('/otp/send', { phone: '+12025550101' })).body

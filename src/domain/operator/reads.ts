@@ -1,9 +1,10 @@
-import { ruleListing } from '../delivery/destination.ts'
+import { type Numbers, ruleListing } from '../delivery/destination.ts'
 import { auditListing } from '../ground/audit.ts'
 import { canonicalTag } from '../ground/languages.ts'
 import { type Listing, rowOf } from '../ground/listing.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import { isoTime } from '../ground/time.ts'
+import { modeWords } from '../guard/mode.ts'
 import { type HealthPorts, readBudgets } from '../health/facts.ts'
 import type { EventLogReader } from '../log/event-log.ts'
 import { explain } from '../log/explain.ts'
@@ -23,7 +24,9 @@ import {
   statusKeys,
   wordOf,
 } from '../log/log-search.ts'
+import type { ReplayReader } from '../log/replay.ts'
 import { budgetListing } from '../money/budgets.ts'
+import type { PriceList } from '../money/prices.ts'
 import { type DaySpend, spendingPeriods, spendingSpan } from '../money/spending.ts'
 import { jobListing } from '../notify/queue.ts'
 import { manageTokenListing } from '../policy/policy-store.ts'
@@ -35,6 +38,7 @@ import { appRows } from './app-rows.ts'
 import { brandRow } from './brands.ts'
 import { authoredRules, destinationGroup, listedRules } from './destinations.ts'
 import {
+  changeList,
   type Entered,
   type Fields,
   field,
@@ -47,14 +51,18 @@ import {
   requestIdIn,
   someOf,
   text,
+  texts,
   wholeNumber,
 } from './fields.ts'
 import { type GuardStatusPorts, readGuardStatus } from './guard.ts'
 import { tokenGroup } from './manage-tokens.ts'
 import { budgetGroup } from './money.ts'
+import { listJobs } from './queue.ts'
 import { relayGroup } from './relays.ts'
 import { requestRow } from './requests.ts'
 import { reviewNumberGroup } from './review-numbers.ts'
+import { mostRead, readRoutes, routeListing } from './routes.ts'
+import { mobilePrices, whatIf, whatIfRow } from './whatif.ts'
 
 // What operators read, for the management API (design D57). Names, fields and rows are those of the commands.
 
@@ -62,11 +70,15 @@ type HealthReads = Pick<HealthPorts, 'budgets' | 'alerts'>
 
 export interface ReadPorts extends ActionPorts, HealthReads, GuardStatusPorts {
   readonly eventLog: ActionPorts['eventLog'] &
+    ReplayReader &
     Pick<EventLogReader, 'trace' | 'deliveries' | 'findDeliveries' | 'findCalls'> & {
       spending(from: number, until: number): Promise<readonly DaySpend[]>
     }
   readonly smsCountries: readonly string[]
   readonly isCountry: (code: string) => boolean
+  readonly exampleOf: Numbers['exampleOf']
+  readonly limits: { readonly phonePerHour: number }
+  readonly priceList: () => Promise<PriceList>
 }
 
 /** What operators read. Every role may. */
@@ -203,6 +215,12 @@ export const callFields = {
   result: filter(oneOf('result', keysOf(callResults)), '--result <result>', 'only calls with this result'),
 } as const
 
+const sinceField = field(text, {
+  label: '',
+  help: 'from this time on: 12h, 7d, or a time in ISO 8601',
+  byDefault: '7d',
+})
+
 const limit = field(wholeNumber('limit', 1, 1000), {
   label: '',
   help: 'how many rows, at most 1000',
@@ -270,6 +288,45 @@ export const reads: readonly OperatorRead[] = [
     { ...callFields, ...paging },
     async (ports, { next: before, limit, ...filters }) =>
       pageOf(await ports.eventLog.findCalls(callFilter(ports, filters), { before, limit }), callRow),
+  ),
+  read(
+    'queue list',
+    'list jobs that wait, are in flight, or can be retried',
+    { app: logFields.app },
+    async ({ jobs }, { app: appId }) => ({
+      rows: (await listJobs({ jobs }, { appId })).map((job) => rowOf(jobListing, job)),
+    }),
+  ),
+  read(
+    'routes',
+    'delivery, conversion and cost of each provider by country, and the order that they suggest',
+    { since: sinceField },
+    async (ports, { since }) => {
+      const now = ports.now()
+      const from = instantIn(since, now, 'since')
+      const found = await readRoutes(ports, await ports.routing(), now, from, mostRead)
+      const rows = found.rows.map((row) => rowOf(routeListing, row))
+      return { ...found, since: isoTime(found.since), rows }
+    },
+  ),
+  read(
+    'whatif',
+    'what other settings would have denied of the codes in the event log, and saved',
+    {
+      since: sinceField,
+      guard: filter(oneOf('guard', keysOf(modeWords)), '', 'the mode of the guard'),
+      countries: changeList(texts, { label: '', help: 'SMS_COUNTRIES, such as IN and GB' }),
+      phoneHour: filter(wholeNumber('phoneHour', 1, 999_999), '', 'PHONE_LIMIT_PER_HOUR'),
+    },
+    async (ports, { since: from, ...given }) => {
+      if (!given.countries?.every(ports.isCountry) && given.countries)
+        throw new InvalidInput('countries must be country codes of two letters, such as GB.')
+      const prices = mobilePrices(await ports.priceList(), ports.exampleOf)
+      const server = { ...ports, ...ports.limits, guard: await ports.guardMode(), prices }
+      const since = instantIn(from, ports.now(), 'since')
+      const found = await whatIf(ports, server, given, { since, most: mostRead })
+      return { ...whatIfRow(found), unknown: found.unknown }
+    },
   ),
   read(
     'explain',

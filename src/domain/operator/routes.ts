@@ -58,6 +58,9 @@ export type Routes = Awaited<ReturnType<typeof readRoutes>>
 
 const pageLength = 1000
 
+/** By a server: the requests of a second or two of reading. */
+export const mostRead = 100_000
+
 /** Of whole days in UTC. @param most of the requests that are read; the day that reaches it is the last */
 export async function readRoutes(
   { eventLog, policy, audit }: RoutePorts,

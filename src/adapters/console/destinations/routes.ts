@@ -1,16 +1,13 @@
 import { dayMs } from '../../../domain/ground/time.ts'
 import { authoredRules, checkDestination } from '../../../domain/operator/destinations.ts'
 import { checkPrice } from '../../../domain/operator/money.ts'
-import { readRoutes } from '../../../domain/operator/routes.ts'
+import { mostRead, readRoutes } from '../../../domain/operator/routes.ts'
 import { html } from '../answers.ts'
 import { field } from '../form-fields.ts'
 import type { PageContext } from '../page-context.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { type DestinationsModel, destinationsPage } from './page.tsx'
 import { routesPage } from './routes-page.tsx'
-
-/** About the requests of a second or two of reading. */
-const mostRead = 100_000
 
 export function destinationRoutes({ get, post, ports, settings }: PageHandler): void {
   const { numbers, routes, smsCountries } = settings

@@ -5,6 +5,7 @@ import { dayMs, parseDuration } from '../../../domain/ground/time.ts'
 import type { GuardMode } from '../../../domain/guard/guard.ts'
 import { destinationSet } from '../../../domain/operator/destinations.ts'
 import { guardModeSet } from '../../../domain/operator/guard.ts'
+import { mostRead } from '../../../domain/operator/routes.ts'
 import {
   mobilePrices,
   type SumTable,
@@ -21,8 +22,6 @@ import { logUrl } from '../deliveries/query.ts'
 import { ChartFigure } from '../overview/chart.tsx'
 import type { PageHandler } from '../page-handler.ts'
 
-/** A page waits for them. */
-const mostCodes = 100_000
 const mostRows = 30
 const spans = { '1d': '24 hours', '7d': '7 days', '30d': '30 days' }
 const modes = { '': 'as now', deny: 'deny', record: 'record', off: 'off' } satisfies Record<
@@ -50,7 +49,7 @@ export function whatIfRoutes({ get, ports, settings }: PageHandler): void {
     }
     const prices = mobilePrices(await ports.priceList(), settings.numbers.exampleOf)
     const server = { ...settings, ...settings.limits, prices }
-    const from = { since: pageContext.now - (parseDuration(since) ?? dayMs), most: mostCodes }
+    const from = { since: pageContext.now - (parseDuration(since) ?? dayMs), most: mostRead }
     const found = problem === '' && query.size > 0 ? await whatIf(ports, server, given, from) : undefined
     const page = consolePage(
       pageContext,
