@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from './support/folder.ts'
 import { otpost, startServer } from './support/server.ts'
@@ -74,6 +74,14 @@ test('CONFIG_FILE is applied at the start of a server, whose log has no secret, 
   const relay = 'relays:\n  - name: login\n    kind: logto\n    brand: acme\n'
   const text = `brands:\n  - slug: acme\n    displayName: Acme\nwebhooks:\n  - appId: till\n    url: https://till.example/events\n${prices}${relay}`
   const path = file('server.yaml', `${text}    secretFile: login.secret\n`)
+  await otpost(['migrate'], env)
+  const early = await otpost(['serve'], { ...env, PORT: '0', CONFIG_FILE: path })
+  expect([early.code, early.stderr]).toEqual([
+    78,
+    expect.stringMatching(/CONFIG_FILE.*webhook needs a secret.*otpost apply/s),
+  ])
+  const before = file('before.yaml', text.slice(0, text.indexOf('relays')))
+  expect((await otpost(['apply', before], env)).stdout).toContain('whsec_')
   const server = await startServer({ ...env, CONFIG_FILE: path })
   expect((await server.get('/platform/brands')).body.brands).toEqual([
     { brandId: 'acme', displayName: 'Acme' },
@@ -90,5 +98,25 @@ test('CONFIG_FILE is applied at the start of a server, whose log has no secret, 
   )
   const without = file('without.yaml', text.replace('login', 'other'))
   const { code, stderr } = await otpost(['serve'], { ...env, PORT: '0', CONFIG_FILE: without })
-  expect([code, stderr]).toEqual([1, expect.stringContaining('needs a secretFile')])
+  expect([code, stderr]).toEqual([78, expect.stringMatching(/CONFIG_FILE.*needs a secretFile/s)])
 })
+
+test.each([
+  ['is missing', 'nowhere.yaml', undefined],
+  ['is no YAML', 'broken.yaml', 'brands: ['],
+  ['has a fault', 'fault.yaml', 'brands:\n  - colour: red\n'],
+  ['has an unknown alias', 'alias.yaml', 'brands:\n  - slug: acme\n    displayName: *nobody\n'],
+])(
+  'a CONFIG_FILE that %s is a wrong setting, and there is no new database; doctor goes on',
+  async (_, name, text) => {
+    const path = text === undefined ? join(folder.path, name) : file(name, text)
+    const env = { ...databaseOf(`${name}.db`), CONFIG_FILE: path }
+    const { code, stderr } = await otpost(['serve'], { ...env, PORT: '0' })
+    expect([code, stderr]).toEqual([78, expect.stringContaining(`CONFIG_FILE: ${path}`)])
+    expect(existsSync(join(folder.path, `${name}.db`))).toBe(false)
+    await otpost(['migrate'], env)
+    const { stdout } = await otpost(['doctor'], env)
+    expect(stdout).toMatch(/FAIL +configuration/)
+    expect(stdout).toMatch(/server +No server answers/)
+  },
+)

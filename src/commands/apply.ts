@@ -1,24 +1,27 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { readConfigurationFile } from '../config/configuration-file.ts'
+import { ConfigError } from '../config/settings.ts'
 import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
+import type { Action } from '../domain/operator/action.ts'
 import type { ActionPorts } from '../domain/operator/actions.ts'
 import {
   type Configuration,
   configurationSchema,
   type Desired,
+  type Difference,
   differencesOf,
   keyOf,
-  pricesDifference,
+  meaning,
   pricesText,
   type Section,
   sections,
 } from '../domain/operator/configuration.ts'
 import type { StoredPorts } from '../domain/operator/dry-run.ts'
 import type { Entered } from '../domain/operator/fields.ts'
-import { priceImport } from '../domain/operator/money.ts'
 import { actionPorts } from './actions.ts'
 import { commandActor, type Env, fileText, print, withContext } from './common.ts'
 
@@ -87,43 +90,34 @@ export async function apply(
 ): Promise<readonly string[]> {
   try {
     return await context.atomically(async () => {
-      const lines: string[] = []
-      const rejected: string[] = []
-      const attempt = async (what: string, work: () => Promise<readonly string[]>) => {
-        try {
-          lines.push(...(await work()))
-        } catch (error) {
-          if (!(error instanceof OperatorError)) throw error
-          rejected.push(`${what}: ${error.message}`)
-        }
-      }
       const own = withApps(ports, desired)
-      const { prices } = desired
-      if (prices !== undefined && prices.trim() !== '') {
-        await attempt('prices', async () => {
-          const difference = pricesDifference(await ports.parsePrices(prices), await context.prices.rows())
-          if (difference) await priceImport.perform(own, { prices })
-          return difference ?? []
-        })
+      const { rows } = await ports.parsePrices(desired.prices ?? '')
+      const differences = differencesOf(desired, await configurationIn(context), rows, prune)
+      const printed = new Map<Difference, readonly string[]>()
+      const attempt = async ({ action, entered, first, words, fault, makesSecret }: Difference) => {
+        if (fault !== undefined) throw new InvalidInput(fault)
+        if (hidesSecrets && makesSecret) throw new InvalidInput(hiddenSecret(action))
+        if (first) await action.perform(own, first).catch(ignored)
+        const { secret } = await action.perform(own, entered)
+        const isShown = secret !== undefined && !dryRun && !hidesSecrets
+        return [...(words && [words]), ...(isShown ? secret.split('\n').map((each) => `    ${each}`) : [])]
       }
-      for (const [section, entries] of desired.sections)
-        for (const { action, entered, line, words, fault } of differencesOf(
-          section,
-          entries,
-          await configurationIn(context),
-          prune,
-        ))
-          await attempt(line === undefined ? words : `line ${line}`, async () => {
-            if (fault !== undefined) throw new InvalidInput(fault)
-            if (hidesSecrets && action.name === 'relay add' && entered.secret === undefined)
-              throw new InvalidInput(
-                'The relay needs a secretFile, since no one would see a secret that otpost makes.',
-              )
-            const { secret } = await action.perform(own, entered)
-            const isShown = secret !== undefined && !dryRun && !hidesSecrets
-            return [words, ...(isShown ? secret.split('\n').map((each) => `    ${each}`) : [])]
-          })
-      if (rejected.length > 0) throw new OperatorError(`Nothing was changed:\n${rejected.join('\n')}`)
+      // Some need others, such as a text to be removed, whose brand still enables it.
+      for (let left = differences; left.length > 0; ) {
+        const rejected = new Map<Difference, string>()
+        for (const difference of left)
+          try {
+            printed.set(difference, await attempt(difference))
+          } catch (error) {
+            if (!(error instanceof OperatorError)) throw error
+            const { line, words } = difference
+            rejected.set(difference, `${line === undefined ? words : `line ${line}`}: ${error.message}`)
+          }
+        if (rejected.size === left.length)
+          throw new OperatorError(`Nothing was changed:\n${[...rejected.values()].join('\n')}`)
+        left = [...rejected.keys()]
+      }
+      const lines = differences.flatMap((each) => printed.get(each) ?? [])
       if (dryRun) throw new Undo(lines)
       return lines
     })
@@ -131,6 +125,16 @@ export async function apply(
     if (error instanceof Undo) return error.lines
     throw error
   }
+}
+
+/** What follows has the reason. */
+function ignored(error: unknown): void {
+  if (!(error instanceof OperatorError)) throw error
+}
+
+function hiddenSecret({ name }: Action<ActionPorts>): string {
+  const own = name === 'relay add' ? 'The relay needs a secretFile' : 'The webhook needs a secret'
+  return `${own}, since no one would see one that otpost makes at the start of a server. \`otpost apply\` with this file prints it: run it before the start.`
 }
 
 /** Apps of the file need no key yet. */
@@ -142,15 +146,20 @@ function withApps<Ports extends ActionPorts>(ports: Ports, { sections: desired }
   return { ...ports, apps: { ...apps, configured: [...apps.configured, ...named], list: () => apps.list() } }
 }
 
-/** CONFIG_FILE, at the start of a server. Returns the differences. @throws OperatorError */
+/** CONFIG_FILE, at the start of a server. Returns the differences. @throws ConfigError. If the file has a fault, there is no new database */
 export async function applyAtStart(env: Env, config: StoreConfig, file: string): Promise<readonly string[]> {
-  const { openContext } = await import('../context.ts')
-  const context = await openContext(config, { serves: true })
   try {
-    const ports = await actionPorts(context, config, env, { by: 'command', name: 'serve' })
-    return await apply(context, ports, readConfigurationFile(file), { hidesSecrets: true })
-  } finally {
-    await context.close()
+    const desired = readConfigurationFile(file)
+    const { openContext } = await import('../context.ts')
+    const context = await openContext(config, { serves: true })
+    try {
+      const ports = await actionPorts(context, config, env, { by: 'command', name: 'serve' })
+      return await apply(context, ports, desired, { hidesSecrets: true })
+    } finally {
+      await context.close()
+    }
+  } catch (error) {
+    throw error instanceof OperatorError ? new ConfigError([`CONFIG_FILE: ${error.message}`]) : error
   }
 }
 
@@ -158,9 +167,15 @@ async function configurationIn({
   brands,
   policy,
   prices,
-}: Pick<Context, 'brands' | 'policy' | 'prices'>): Promise<Configuration> {
+  sealing,
+}: Pick<Context, 'brands' | 'policy' | 'prices' | 'sealing'>): Promise<Configuration> {
   const [all, rows, priceRows] = await Promise.all([brands.list(), policy.rows(), prices.rows()])
-  return { brands: all, rows, prices: priceRows }
+  const isSecretOf = (name: string, secret: string) => {
+    const { sealedSecret = '' } = rows.relays.find((each) => each.name === name) ?? {}
+    const sha256 = (text: string) => createHash('sha256').update(text).digest()
+    return timingSafeEqual(sha256(sealing.unseal(sealedSecret, name)?.text ?? ''), sha256(secret))
+  }
+  return { brands: all, rows, prices: priceRows, isSecretOf }
 }
 
 /** As YAML. The same configuration is the same text. */
@@ -176,13 +191,12 @@ function exported(configuration: Configuration): string {
   return stringify({ ...Object.fromEntries(parts), ...(prices && { prices }) })
 }
 
-/** Without what an entry that leaves a field out means too. */
-function withoutDefaults({ set: { fields }, key }: Section, entry: Entered): Entered {
-  const isDefault = (name: string) =>
-    JSON.stringify(fields[name]?.read(entry[name])) === JSON.stringify(fields[name]?.read(undefined))
-  const own = Object.entries(entry).filter(([name, written]) => {
-    if (fields[name]?.isRequired || key.includes(name)) return written !== undefined && written !== false
-    return written !== undefined && written !== '' && !isDefault(name)
-  })
+/** Without what the defaults say. */
+function withoutDefaults({ fields, defaults }: Section, entry: Entered): Entered {
+  const own = Object.entries(entry).filter(([name, written]) =>
+    name in defaults
+      ? meaning(fields, name, entry) !== meaning(fields, name, defaults)
+      : written !== undefined && written !== false && written !== '',
+  )
   return Object.fromEntries(own)
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 import { isObject } from '../domain/ground/body.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
@@ -8,6 +8,7 @@ import {
   type DesiredEntry,
   keyOf,
   type Section,
+  sameEntry,
   sections,
 } from '../domain/operator/configuration.ts'
 import { enteredIn, type Fields } from '../domain/operator/fields.ts'
@@ -23,7 +24,13 @@ const partNames = [...sections.map(({ name }) => name), 'prices', 'pricesFile'].
  */
 export function readConfigurationFile(file: string, text = contentOf(file)): Desired {
   const counter = new LineCounter()
-  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: true })
+  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: true, merge: true })
+  // As it is written: the number of +4479 or of a long identifier is another one.
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'number') node.value = node.source
+    },
+  })
   const lineOf = (node: unknown) => counter.linePos((isNode(node) && node.range?.[0]) || 0).line
   const faults = document.errors.map(
     ({ linePos, message }) => `line ${linePos?.[0].line ?? 1}: ${message.split(' at line')[0]}`,
@@ -37,19 +44,22 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
       return undefined
     }
   }
-  const beside = (name: unknown) => contentOf(resolve(dirname(file), String(name)))
+  // As commands read a file: without the last line break.
+  const beside = (name: unknown) => contentOf(resolve(dirname(file), String(name))).replace(/\r?\n$/, '')
   const found = new Map<Section, readonly DesiredEntry[]>()
   let prices: string | undefined
   const { contents } = document
   if (contents !== null && !isMap(contents) && faults.length === 0)
     faults.push('line 1: the file must be a map of lists.')
   for (const { key, value } of isMap(contents) ? contents.items : []) {
-    const name = isScalar(key) ? String(key.value) : ''
+    const name = String(key)
     noting(lineOf(key), () => {
       const section = sections.find((each) => each.name === name)
-      if (name === 'prices' && isScalar(value)) prices = String(value.value)
-      else if (name === 'pricesFile' && isScalar(value)) prices = beside(value.value)
-      else if (!section)
+      if (name === 'prices' || name === 'pricesFile') {
+        if (!isScalar(value)) throw new InvalidInput(`${name} must be text, not a list or a map.`)
+        if (prices !== undefined) throw new InvalidInput('The file has both prices and pricesFile.')
+        prices = name === 'prices' ? String(value.value) : beside(value.value)
+      } else if (!section)
         throw new InvalidInput(`${name} is no part of the configuration. The parts are ${partNames}.`)
       else if (!isSeq(value)) throw new InvalidInput(`${name} must be a list.`)
       else found.set(section, entriesOf(section, value.items))
@@ -71,15 +81,19 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
     return items.flatMap((item) => {
       const line = lineOf(item)
       const read = () => {
-        const entry: unknown = isMap(item) ? item.toJS(document) : undefined
+        const entry = valueIn(item)
         if (!isObject(entry)) throw new InvalidInput(`${section.name}: an entry must be a map of fields.`)
-        const { fields } = section.set
+        const { fields } = section
+        const unknown = Object.keys(entry).find((name) => !fields[name] && !fields[ownName(name)]?.isFile)
+        if (unknown !== undefined)
+          throw new InvalidInput(
+            `\`${unknown}\` is no field of ${section.name}. Its fields are ${Object.keys(fields).join(', ')}.`,
+          )
         const entered = enteredIn(withFiles(entry, fields), fields)
         section.set.read(entered)
         const key = keyOf(section, entered)
         const other = lines.get(key)
-        if (other !== undefined)
-          throw new InvalidInput(`${section.name}: the same entry as in line ${other}.`)
+        if (other !== undefined) throw new InvalidInput(sameEntry(section, other))
         lines.set(key, line)
         return { line, entered }
       }
@@ -87,13 +101,29 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
     })
   }
 
+  /** Aliases can be unknown, or stand for more than fits into memory. */
+  function valueIn(item: unknown): unknown {
+    try {
+      return isAlias(item) || isMap(item) ? item.toJS(document) : undefined
+    } catch (error) {
+      throw new InvalidInput(error instanceof Error ? error.message : String(error))
+    }
+  }
+
   function withFiles(entry: Readonly<Record<string, unknown>>, fields: Fields) {
     const read = Object.entries(entry).map(([name, value]) => {
-      const own = name.replace(/File$/, '')
-      return own !== name && fields[own]?.isFile ? [own, beside(value)] : [name, value]
+      const own = ownName(name)
+      if (fields[name] || !fields[own]?.isFile) return [name, value]
+      if (Object.hasOwn(entry, own)) throw new InvalidInput(`The entry has both ${own} and ${name}.`)
+      return [own, beside(value)]
     })
     return Object.fromEntries(read) as Record<string, unknown>
   }
+}
+
+/** Of the field that `textFile` is for. */
+function ownName(name: string): string {
+  return name.replace(/File$/, '')
 }
 
 /** @throws InvalidInput */

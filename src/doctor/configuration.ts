@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { readConfigurationFile } from '../config/configuration-file.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
-import { allDifferences } from '../domain/operator/configuration.ts'
+import { differencesOf } from '../domain/operator/configuration.ts'
 import type { StoredFacts } from './facts.ts'
 
 /** What differs from CONFIG_FILE. */
@@ -14,15 +14,16 @@ export function configurationFindings(
   if (configFile === undefined) return []
   try {
     const desired = readConfigurationFile(configFile)
-    const prices = desired.prices?.trim() ? parsePrices(desired.prices, catalog.names) : undefined
-    const differences = allDifferences(desired, configuration, prices)
+    const { rows } = parsePrices(desired.prices ?? '', catalog.names)
+    const all = differencesOf(desired, configuration, rows, false)
+    const differences = all.filter(({ words }) => words)
     if (differences.length === 0) return [ok('configuration', `The configuration is that of ${configFile}.`)]
     const [first] = differences
     const further = differences.length > 1 ? `, and ${differences.length - 1} more` : ''
     return [
       warn(
         'configuration',
-        `The configuration differs from ${configFile}: ${first}${further}.`,
+        `The configuration differs from ${configFile}: ${first?.words}${further}.`,
         `\`otpost apply ${configFile} --dry-run\` prints each difference, and without --dry-run makes it that of the file. A restart does so too.`,
       ),
     ]

@@ -221,7 +221,7 @@ test('--prune removes what the lists of the file do not have, and no list that i
   )
   expect(lines).toEqual([
     '- webhooks till',
-    '~ budgets server: amount: 99.5 → 50, alertAt: 50, 80 → none',
+    '~ budgets server: amount: 99.5 → 50, alertAt: 50, 80 → 80, 100',
     '- budgets brand:acme codes',
   ])
   const after = await exported()
@@ -248,20 +248,17 @@ describe('a relay that is stored', () => {
     await apply(relay('    kind: twilio\n    brand: acme\n    minutes: 10\n'))
     const before = await stored()
     const changed = relay('    kind: twilio\n    brand: globex\n    app: shop\n')
-    expect(await apply(changed)).toEqual([
-      '~ relays login: brand: acme → globex, app: none → shop, minutes: 10 → 5',
-    ])
+    expect(await apply(changed)).toEqual(['~ relays login: brand: acme → globex, app: none → shop'])
     expect(await stored()).toEqual({
       ...(before ?? expect.unreachable()),
       brandSlug: 'globex',
       appId: 'shop',
-      minutes: 5,
     })
     expect(await apply(changed)).toEqual(['No differences.'])
     const [entry] = await app.app.context.audit.list({ actions: ['relay.set'], limit: 10 })
     expect(entry).toMatchObject({
       target: 'login',
-      details: { brandSlug: 'acme → globex', minutes: '10 → 5' },
+      details: { brandSlug: 'acme → globex' },
     })
   })
 
@@ -270,5 +267,62 @@ describe('a relay that is stored', () => {
     await expect(apply(relay('    kind: logto\n    brand: acme\n'))).rejects.toThrow(
       'line 8: the kind of relays login cannot change. Remove the stored one first, or choose another name.',
     )
+  })
+})
+
+describe('keys of entries', () => {
+  test.each([
+    ['destinations', 'rule: gb\n    action: block'],
+    ['destinations', 'rule: GB\n    brand: ACME\n    action: block'],
+    ['destinations', 'rule: +4479\n    action: block'],
+    ['budgets', 'scope: country:gb\n    period: day\n    amount: 5'],
+    ['budgets', 'scope: brand:ACME\n    period: day\n    amount: 5'],
+    ['brands', 'slug: ACME\n    displayName: " Acme "\n    entityId: 1101234567890123457'],
+    ['texts', 'slug: ACME\n    key: LOGIN_OTP\n    lang: de-de\n    text: "Code {{otp}}"'],
+    ['texts', 'slug: acme\n    key: LOGIN_OTP\n    lang: EN\n    text: "Code {{otp}}"'],
+    ['relays', 'name: r\n    kind: logto\n    brand: ACME'],
+    ['apps', 'appId: shop\n    brands: [ACME]'],
+  ])('%s, %j: are compared as they are stored', async (part, entry) => {
+    const text = `${part}:\n  - ${entry}\n`
+    const [first] = await apply(text, '--prune')
+    expect(first).not.toBe('No differences.')
+    const stored = await exported()
+    expect(await apply(text, '--prune')).toEqual(['No differences.'])
+    expect(await exported()).toBe(stored)
+    const other = entry.replace('gb', 'GB').replace('ACME', 'acme').replace('de-de', 'de-DE')
+    await expect(apply(`${part}:\n  - ${other}\n  - ${entry}\n`)).rejects.toThrow(
+      new RegExp(`line \\d: ${part}: the same entry as in line 2.`),
+    )
+  })
+
+  test('text is read as it is written, not as a number', async () => {
+    await apply('brands:\n  - slug: acme\n    entityId: 1101234567890123457\n')
+    await apply('destinations:\n  - rule: +4479\n    action: block\n')
+    expect(await exported()).toMatch(/"1101234567890123457".*\+4479/s)
+  })
+
+  test('the language of a brand is that of a text without one', async () => {
+    const text = 'texts:\n  - slug: acme\n    key: LOGIN_OTP\n    text: "Code {{otp}}"\n'
+    const twice = `${text}${text.slice('texts:\n'.length)}    lang: en\n`
+    await expect(apply(twice)).rejects.toThrow('line 5: texts: the same entry as in line 2.')
+  })
+})
+
+describe('an export', () => {
+  test.each([
+    ['an app for any brand', 'apps:\n  - appId: shop\n    perMinute: 600\n'],
+    ['a webhook for all events', 'webhooks:\n  - appId: shop\n    url: https://shop.example/events\n'],
+    [
+      'a brand that enables its own template',
+      'brands:\n  - slug: new\n    displayName: New\n    notifyTemplates: [WELCOME]\ntexts:\n  - slug: new\n    key: WELCOME\n    text: Hi\n',
+    ],
+  ])('has %s, and can be applied to the same server and to another one', async (_, text) => {
+    await apply(text)
+    const first = await exported()
+    expect(await apply(first, '--prune')).toEqual(['No differences.'])
+    await app.close()
+    app = await createTestApp()
+    await apply(first)
+    expect(await exported()).toBe(first)
   })
 })

@@ -885,7 +885,7 @@ describe('an operator', () => {
     expect(JSON.parse(was)).toMatchObject({ displayName: 'Acme', domain: '' })
     await putBrand(app.app.context.acting(tester), 'acme', {
       displayName: 'Acme & Co',
-      domain: ' Shop.example ',
+      domain: 'shop.example',
     })
     const form = { slug: 'acme', was, displayName: 'Acme', lang: 'en' }
     const saved = await visitor.post('/admin/brands', { ...form, dltEnabled: 'on' })

@@ -144,12 +144,17 @@ export function countryRules(countries: readonly string[]): DestinationRule[] {
   return countries.length === 0 ? [] : [...allowed, { ...all, rule: '*', action: 'block' }]
 }
 
+/** As it is stored, if it is a rule. */
+export function ruleText(text: string): string {
+  return text.trim().toUpperCase()
+}
+
 /** The rule in its stored form, or what is wrong with it, as a sentence. */
 export function parseRule(
   text: string,
   isCountry: (code: string) => boolean,
 ): { readonly rule: string } | { readonly problem: string } {
-  const rule = text.trim().toUpperCase()
+  const rule = ruleText(text)
   if (rule === '*' || /^\+[1-9][0-9]{0,14}$/.test(rule) || isCountry(rule)) return { rule }
   const forms = 'a country code such as GB, "+" with 1 to 15 digits such as +4479 (no leading 0), or *'
   return {

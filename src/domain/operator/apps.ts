@@ -28,6 +28,7 @@ import {
   someOf,
   text,
   texts,
+  unique,
   wholeNumber,
 } from './fields.ts'
 
@@ -72,7 +73,7 @@ function changedScope(
   { brands, operations, perMinute, newCountrySmsPerDay }: ScopeChange,
   brandSlugs: readonly string[],
 ): AppScope {
-  const slugs = brands && [...new Set(brands.map(nameKey))].sort()
+  const slugs = brands && slugsIn(brands)
   const unknown = slugs?.filter((slug) => !brandSlugs.includes(slug)) ?? []
   if (unknown.length > 0) {
     const subject = unknown.length === 1 ? 'Brand' : 'Brands'
@@ -144,6 +145,7 @@ export async function setApp(
   requested: ScopeChange,
   configured: readonly string[],
 ): Promise<AppScope> {
+  requireAppId(appId)
   const { scope } = await change(ports, { appId }, ({ keys, brandSlugs, scope: before }) => {
     if (keys.length === 0 && !configured.includes(appId) && !before) {
       throw new OperatorError(
@@ -251,7 +253,7 @@ const scopeFields = {
     hint: 'Includes brands that you create later. For single brands, clear this box.',
     legend: 'Brands',
   }),
-  brands: changeList(texts, {
+  brands: changeList(slugsIn, {
     ...brandsWords,
     help: `${brandsWords.help}; replaces the earlier brands`,
     legend: 'Brands',
@@ -270,6 +272,11 @@ const scopeFields = {
     help: `${newCountryWords.help}; default for no limit`,
     max: 7,
   }),
+}
+
+/** In the order in which they are stored. */
+function slugsIn(written: readonly string[]): readonly string[] {
+  return unique(written.map(nameKey)).toSorted()
 }
 
 /** Null: the default. */

@@ -29,8 +29,10 @@ import {
   optional,
   removable,
   text,
-  texts,
   toggle,
+  trimmed,
+  unique,
+  wholeNumber,
 } from './fields.ts'
 
 export interface BrandPorts extends ChangePorts {
@@ -48,7 +50,7 @@ export async function putBrand(
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const fresh = freshBrand(brandSlug)
-  const fields = normalized(requested)
+  const fields = given(requested)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`Brand ${brandSlug} already exists.`)
     if (!current && requested.displayName === undefined) {
@@ -70,20 +72,9 @@ export async function putBrand(
   return brand
 }
 
-/** As it is stored. */
-export function normalized(requested: BrandChange): Partial<Brand> {
-  const { displayName, domain, entityId, notifyTemplates, lang, color, dltAllowList } = requested
-  const all = {
-    ...requested,
-    displayName: displayName?.trim(),
-    domain: domain?.trim().toLowerCase() ?? domain,
-    entityId: entityId?.trim() ?? entityId,
-    notifyTemplates: notifyTemplates && [...new Set(notifyTemplates)],
-    lang: lang && (canonicalTag(lang) ?? lang),
-    color: color?.trim().toLowerCase() ?? color,
-    dltAllowList: dltAllowList && [...new Set(dltAllowList.map(withoutPhoneSpaces))],
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+/** Without what stays unchanged. */
+export function given(requested: BrandChange): Partial<Brand> {
+  return Object.fromEntries(Object.entries(requested).filter(([, value]) => value !== undefined))
 }
 
 /** Spaces in a phone number do not count. */
@@ -153,10 +144,18 @@ export const brandGroup: Group = {
   target: 'brand',
 }
 
+function lowerCase(written: string): string {
+  return trimmed(written).toLowerCase()
+}
+
+function canonical(tag: string): string {
+  return canonicalTag(tag) ?? tag
+}
+
 const registeredFold = 'Registered templates: for DLT in India and for providers’ own template IDs'
 
 const brandFields = {
-  displayName: changed(text, {
+  displayName: changed(trimmed, {
     label: 'Name',
     as: '--name <name>',
     help: 'the display name in messages',
@@ -171,7 +170,7 @@ const brandFields = {
     as: '--status <status>',
     help: 'the status',
   }),
-  domain: removable(text, {
+  domain: removable(lowerCase, {
     label: 'Domain',
     as: '--domain <host>',
     help: 'the web site on which browsers fill in the code (WebOTP)',
@@ -186,7 +185,7 @@ const brandFields = {
     placeholder: 'FA+9qCX9VSu',
     max: 11,
   }),
-  lang: changed((tag) => tag || freshBrand('').lang, {
+  lang: changed((tag) => canonical(tag || freshBrand('').lang), {
     label: 'Language',
     as: '--lang <tag>',
     help: 'the language of its texts, such as hi; a new brand has en',
@@ -194,7 +193,7 @@ const brandFields = {
     placeholder: 'en',
     max: 64,
   }),
-  notifyTemplates: changeList(texts, {
+  notifyTemplates: changeList(unique, {
     label: 'Notify templates',
     as: '--notify <keys>',
     help: 'the templates enabled on /notify, or "" for none',
@@ -223,7 +222,7 @@ const brandFields = {
     max: 500,
     fold: 'E-mails: logo, color and link',
   }),
-  color: removable(text, {
+  color: removable(lowerCase, {
     label: 'Color',
     as: '--color <color>',
     help: 'the color of its e-mails, such as #0b57d0',
@@ -241,7 +240,7 @@ const brandFields = {
     off: 'use the direct route only',
     fold: registeredFold,
   }),
-  entityId: removable(text, {
+  entityId: removable(trimmed, {
     label: 'Entity ID',
     as: '--entity <id>',
     help: 'the principal entity id (DLT)',
@@ -249,7 +248,7 @@ const brandFields = {
     max: 64,
     fold: registeredFold,
   }),
-  dltAllowList: changeList(texts, {
+  dltAllowList: changeList((entries) => unique(entries.map(withoutPhoneSpaces)), {
     label: 'Registered URLs and phone numbers',
     as: '--dlt-allow <list>',
     help: 'the URLs and phone numbers that the entity has registered, or "" for none',
@@ -309,7 +308,7 @@ export function brandRow({ slug, texts: _, ...brand }: Brand & { readonly texts?
 }
 
 const templateFields = {
-  ids: changeList(texts, {
+  ids: changeList(idsIn, {
     label: 'Template IDs',
     as: '--id <id>',
     help: 'the registered id; PROVIDER=ID for that of one provider',
@@ -321,7 +320,7 @@ const templateFields = {
     as: '--sender <sender>',
     help: 'the sender id (header) of the registration',
   }),
-  maxLength: removable(Number, {
+  maxLength: removable(wholeNumber('greatest length of a value', 30, 40), {
     label: 'Greatest length of a value',
     as: '--max-length <characters>',
     help: 'the greatest length of a value, 30 (without it) to 40',
@@ -338,7 +337,7 @@ export const brandTemplate = action(brandGroup, 'template', {
   fields: {
     slug: field(nameKey, { label: 'Brand', help: 'the brandId' }),
     key: field(text, { label: 'Template', help: 'the template: a built-in one, or one of the brand' }),
-    lang: optional((tag) => canonicalTag(tag) ?? tag, {
+    lang: optional(canonical, {
       label: 'Language',
       as: '--lang <tag>',
       help: "the language of the text; the default is the brand's",
@@ -386,6 +385,11 @@ export const brandTemplate = action(brandGroup, 'template', {
   }),
 })
 
+/** In one order. */
+function idsIn(written: readonly string[]): readonly string[] {
+  return written.map((each) => each.split('=').map(trimmed).join('=')).toSorted()
+}
+
 /** @throws InvalidInput */
 function registrationIn(
   { ids: given = [], senderId, maxLength }: InputOf<typeof templateFields>,
@@ -393,12 +397,11 @@ function registrationIn(
 ): Partial<TemplateRegistration> {
   const ids = new Map<string, string>()
   for (const each of given) {
-    const [, provider = '', id = each] = /^([^=]*)=(.*)$/.exec(each) ?? []
-    const name = provider.trim()
+    const [, name = '', id = each] = /^([^=]*)=(.*)$/.exec(each) ?? []
     if (ids.has(name)) throw new InvalidInput(`The id is given twice${name && ` for ${name}`}.`)
     if (each.includes('=') && !providers.includes(name))
       throw new InvalidInput(`Unknown provider ${name}. The providers are ${providers.join(', ')}.`)
-    ids.set(name, id.trim())
+    ids.set(name, id)
   }
   const id = ids.get('')
   ids.delete('')

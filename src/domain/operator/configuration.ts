@@ -1,14 +1,19 @@
-import type { CheckedPrices } from '../money/price-import.ts'
+import { eventTypes } from '../ground/webhook-events.ts'
+import { unscoped } from '../limits/scope.ts'
+import { unitCurrency } from '../money/amounts.ts'
 import type { PriceRow } from '../money/prices.ts'
 import type { PolicyRows } from '../policy/policy-store.ts'
-import type { BrandWithTexts } from '../texts/brand.ts'
+import { type BrandWithTexts, nameKey } from '../texts/brand.ts'
 import { registeredTarget } from '../texts/brand-texts.ts'
+import { templateOf } from '../texts/templates.ts'
 import type { Action } from './action.ts'
 import { type ActionPorts, actionOf } from './actions.ts'
 import { scopeEntries } from './apps.ts'
-import { brandEntries } from './brands.ts'
-import type { Entered, Fields } from './fields.ts'
+import { brandEntries, freshBrand } from './brands.ts'
+import type { Entered, Fields, Written } from './fields.ts'
 import { bodyOf } from './json-schema.ts'
+import { budgetRemove, priceImport } from './money.ts'
+import { noApp } from './relays.ts'
 import { inWords } from './texts.ts'
 
 // What one file has of the configuration (design D57): lists of the fields of declared actions.
@@ -18,38 +23,49 @@ export interface Configuration {
   readonly brands: readonly BrandWithTexts[]
   readonly rows: PolicyRows
   readonly prices: readonly PriceRow[]
+  /** Whether the relay has this secret. Absent: secrets are not compared. */
+  readonly isSecretOf?: (relay: string, secret: string) => boolean
 }
 
 export interface Section {
   /** In the file. */
   readonly name: string
   readonly set: Action<ActionPorts>
-  /** With the key of an entry and these fields. Undefined: entries cannot be removed. */
-  readonly removal?: { readonly action: Action<ActionPorts>; readonly fields: Entered } | undefined
+  /** Of an entry in the file. */
+  readonly fields: Fields
   /** The fields that name an entry. */
   readonly key: readonly string[]
-  /** Without secrets. */
+  /** Without secrets. Each field has a value. */
   readonly stored: (configuration: Configuration) => readonly Entered[]
-  /** Of an entry that is stored. Undefined: `set`. */
-  readonly change?: Action<ActionPorts>
-  /** A field that `change` cannot change. */
-  readonly fixed?: string
-  /** Fields of new entries, which are not compared. */
-  readonly onlyNew?: readonly string[]
-  /** With what a left-out key field means. */
-  readonly complete?: (entry: Entered, configuration: Configuration) => Entered
+  /** What fields that an entry leaves out become with `--prune`. The others stay. */
+  readonly defaults: Entered
+  /** With the key of an entry and these fields. Absent: entries cannot be removed. */
+  readonly removal?: { readonly action: Action<ActionPorts>; readonly fields?: Entered }
+  /** Of an entry that is stored. @param written as in the file. Undefined: `set`. */
+  readonly change?: (entry: Entered, written: Entered) => readonly [Action<ActionPorts>, Entered]
+  /** What the other entries may need before an entry can be as the file has it. */
+  readonly first?: (entry: Entered, before: Entered | undefined) => Entered | undefined
+  /** What an entry that is not stored means already. */
+  readonly unstored?: Entered
+  /** A new entry has a secret. */
+  readonly makesSecret?: true
+  /** Fields of a stored entry that cannot change. */
+  readonly fixed?: readonly string[]
+  /** With what fields mean for others. @param langOf of a brand */
+  readonly complete?: (entry: Entered, langOf: (slug: string) => string) => Entered
 }
 
+/** @param without fields of the command that an entry does not have */
 function section(
   name: string,
   set: string,
-  key: readonly string[],
-  stored: Section['stored'],
-  removal?: string,
-  fields: Entered = {},
+  { without = [], ...parts }: Omit<Section, 'name' | 'set' | 'fields'> & { readonly without?: string[] },
 ): Section {
-  const removed = removal === undefined ? undefined : { action: named(removal), fields }
-  return { name, set: named(set), key, stored, removal: removed }
+  const action = named(set)
+  const own = Object.entries(action.fields).filter(
+    ([field, { hasNoOption }]) => !hasNoOption && !without.includes(field),
+  )
+  return { name, set: action, fields: Object.fromEntries(own), ...parts }
 }
 
 function named(name: string): Action<ActionPorts> {
@@ -58,122 +74,140 @@ function named(name: string): Action<ActionPorts> {
   return action
 }
 
-/** Null is left out. */
-function entryOf(fields: Readonly<Record<string, Entered[string] | null>>): Entered {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined]))
-}
+const { displayName: _, ...brandDefaults } = brandEntries(freshBrand(''))
+
+/** Of an app without a scope. */
+const everything = scopeEntries(unscoped(''))
 
 /** In the order in which they are applied. Prices come before budgets, whose currency they decide. */
 export const sections: readonly Section[] = [
-  section('brands', 'brand put', ['slug'], ({ brands }) =>
-    brands.map((brand) => ({ slug: brand.slug, status: brand.status, ...brandEntries(brand) })),
-  ),
-  {
-    ...section(
-      'texts',
-      'text set',
-      ['slug', 'key', 'lang', 'email'],
-      ({ brands }) =>
-        brands.flatMap(({ slug, texts }) =>
-          texts.all.map(({ templateKey: key, channel, lang, subject, text, html }) => {
-            // Built-in templates have their own.
-            const variables = texts.variables.get(key)?.map(inWords)
-            return entryOf({ slug, key, lang, email: channel === 'EMAIL', text, subject, html, variables })
-          }),
-        ),
-      'text remove',
-    ),
-    complete: (entry, { brands }) => ({
-      ...entry,
-      lang: entry.lang ?? brands.find(({ slug }) => slug === entry.slug)?.lang,
-    }),
-  },
-  section(
-    'templates',
-    'brand template',
-    ['slug', 'key', 'lang'],
-    ({ brands }) =>
+  section('brands', 'brand put', {
+    key: ['slug'],
+    stored: ({ brands }) =>
+      brands.map((brand) => ({ slug: brand.slug, status: brand.status, ...brandEntries(brand) })),
+    defaults: brandDefaults,
+    // Texts of a brand need the brand, which needs the texts of its own templates.
+    first: ({ notifyTemplates, ...entry }) =>
+      wordsIn(notifyTemplates).every((key) => templateOf(key)) ? undefined : entry,
+  }),
+  section('texts', 'text set', {
+    without: ['draft'],
+    key: ['slug', 'key', 'lang', 'email'],
+    stored: ({ brands }) =>
+      brands.flatMap(({ slug, texts }) =>
+        texts.all.map(({ templateKey: key, channel, lang, subject, text, html }) => ({
+          ...{ slug, key, lang, email: channel === 'EMAIL', text },
+          ...{ subject: subject ?? '', html: html ?? '' },
+          // Built-in templates have their own.
+          ...(!templateOf(key) && { variables: (texts.variables.get(key) ?? []).map(inWords) }),
+        })),
+      ),
+    defaults: { subject: '', html: '' },
+    removal: { action: named('text remove') },
+    // Variables are of the template: those of another entry may be newer than the stored ones.
+    change: (entry, { variables }) => [named('text set'), { ...entry, variables }],
+    // Until the texts in other languages are changed too, they have the earlier variables.
+    first: (entry, before) => {
+      const names = wordsIn(entry.variables).map(nameOfVariable)
+      const earlier = wordsIn(before?.variables).filter((each) => !names.includes(nameOfVariable(each)))
+      if (earlier.length === 0) return undefined
+      return { ...entry, variables: [...wordsIn(entry.variables), ...earlier] }
+    },
+    complete: (entry, langOf) => ({ ...entry, lang: entry.lang ?? langOf(nameKey(String(entry.slug))) }),
+  }),
+  section('templates', 'brand template', {
+    without: ['remove'],
+    key: ['slug', 'key', 'lang'],
+    stored: ({ brands }) =>
       brands.flatMap(({ slug, registrations }) =>
         Object.entries(registrations).map(([registrationKey, { id, ids, senderId, maxLength }]) => {
           const { templateKey: key, lang } = registeredTarget(registrationKey)
           const own = Object.entries(ids).map(([provider, ofProvider]) => `${provider}=${ofProvider}`)
-          const all = id === null ? own : [id, ...own]
-          return entryOf({
-            slug,
-            key,
-            ids: all,
-            lang,
-            senderId,
-            maxLength: maxLength === null ? null : String(maxLength),
-          })
+          const of = { slug, key, lang, ids: id === null ? own : [id, ...own] }
+          return { ...of, senderId: senderId ?? '', maxLength: String(maxLength ?? '') }
         }),
       ),
-    'brand template',
-    { remove: true },
-  ),
-  {
-    ...section('apps', 'app set', ['appId'], ({ rows: { scopes } }) =>
-      scopes.map((scope) => {
-        const { anyBrand: _, perMinute, newCountrySmsPerDay, ...entries } = scopeEntries(scope)
-        const limits = { perMinute: perMinute || null, newCountrySmsPerDay: newCountrySmsPerDay || null }
-        return entryOf({ appId: scope.appId, ...entries, ...limits })
-      }),
-    ),
-    // Stored in this order.
-    complete: (entry) =>
-      Array.isArray(entry.brands) ? { ...entry, brands: entry.brands.toSorted() } : entry,
-  },
-  {
-    ...section(
-      'webhooks',
-      'app webhook',
-      ['appId'],
-      ({ rows: { webhooks } }) =>
-        webhooks.map(({ appId, url, eventTypes }) => ({ appId, url, events: eventTypes })),
-      'app webhook',
-      { off: true },
-    ),
-    onlyNew: ['keepSecret'],
-    complete: (entry) => ({ ...entry, keepSecret: true }),
-  },
-  section(
-    'destinations',
-    'destination set',
-    ['rule', 'brand'],
-    ({ rows: { rules } }) => rules.map(({ brandSlug: brand, ...rule }) => entryOf({ ...rule, brand })),
-    'destination remove',
-  ),
-  section(
-    'budgets',
-    'budget set',
-    ['scope', 'of'],
-    ({ rows: { budgets } }) =>
+    defaults: { ids: [], senderId: '', maxLength: '' },
+    removal: { action: named('brand template'), fields: { remove: true } },
+    change: (entry) => [named('brand template'), { ...entry, replaces: true }],
+  }),
+  section('apps', 'app set', {
+    key: ['appId'],
+    stored: ({ rows: { scopes } }) =>
+      scopes.map((scope) => ({
+        ...{ appId: scope.appId, ...scopeEntries(scope) },
+        anyBrand: scope.brands.length === 0 || undefined,
+      })),
+    defaults: everything,
+    unstored: everything,
+    // The app and its keys stay.
+    removal: { action: named('app set'), fields: everything },
+    complete: (entry) => ({
+      ...(entry.brands !== undefined && { anyBrand: false }),
+      ...(entry.anyBrand === true && { brands: [] }),
+      ...entry,
+    }),
+  }),
+  section('webhooks', 'app webhook', {
+    without: ['off', 'keepSecret'],
+    key: ['appId'],
+    stored: ({ rows: { webhooks } }) =>
+      webhooks.map(({ appId, url, eventTypes: some }) => ({
+        ...{ appId, url, events: some.length > 0 ? some : eventTypes },
+      })),
+    defaults: { events: eventTypes },
+    removal: { action: named('app webhook'), fields: { off: true } },
+    change: (entry) => [named('app webhook'), { ...entry, keepSecret: true }],
+    makesSecret: true,
+  }),
+  section('destinations', 'destination set', {
+    without: ['isGroup'],
+    key: ['rule', 'brand'],
+    stored: ({ rows: { rules } }) =>
+      rules.map(({ rule, brandSlug, action, providers, sender, route }) => ({
+        ...{ rule, action, brand: brandSlug ?? '', providers },
+        ...{ sender: sender ?? '', route: route ?? '' },
+      })),
+    defaults: { providers: [], sender: '', route: '' },
+    removal: { action: named('destination remove') },
+  }),
+  section('budgets', 'budget set', {
+    key: ['scope', 'of'],
+    stored: ({ rows: { budgets } }) =>
       budgets.map(({ scope, of, period, amountMicros, alertAt, stops }) => ({
         ...{ scope, of, period, amount: String(amountMicros / 1e6) },
         ...{ alertAt: alertAt.map(String), stops },
       })),
-    'budget remove',
-  ),
-  {
-    ...section(
-      'relays',
-      'relay add',
-      ['name'],
-      ({ rows: { relays } }) =>
-        relays.map(({ name, kind, brandSlug: brand, appId: app, minutes }) =>
-          entryOf({ name, kind, brand, app, minutes: String(minutes) }),
-        ),
-      'relay remove',
-    ),
-    ...{ onlyNew: ['secret'], change: named('relay set'), fixed: 'kind' },
-    complete: (entry) => ({ ...entry, minutes: entry.minutes ?? '5' }),
-  },
+    defaults: { alertAt: ['80', '100'], stops: true },
+    removal: { action: budgetRemove },
+  }),
+  section('relays', 'relay add', {
+    key: ['name'],
+    stored: ({ rows: { relays } }) =>
+      relays.map(({ name, kind, brandSlug: brand, appId, minutes }) => ({
+        ...{ name, kind, brand, minutes: String(minutes), app: appId ?? '' },
+      })),
+    defaults: { minutes: '5', app: '' },
+    removal: { action: named('relay remove') },
+    change: (entry) => [named('relay set'), { ...entry, app: entry.app || noApp }],
+    fixed: ['kind', 'secret'],
+    makesSecret: true,
+  }),
 ]
+
+function wordsIn(written: Written): readonly string[] {
+  return Array.isArray(written) ? written : []
+}
+
+/** @param variable such as `guest:text:30` */
+function nameOfVariable(variable: string): string | undefined {
+  return variable.split(':')[0]
+}
 
 /** Of the configuration file, as JSON Schema, for editors. */
 export function configurationSchema() {
   const file = { type: 'string', description: 'a file beside this one' }
-  const parts = sections.map(({ name, set: { fields, does } }) => {
+  const parts = sections.map(({ name, fields, set: { does } }) => {
     const { properties, required, ...entry } = bodyOf(fields)
     const files = Object.entries(fields).filter(([, { isFile }]) => isFile)
     const ofFiles = Object.fromEntries(files.map(([field]) => [`${field}File`, file]))
@@ -221,105 +255,160 @@ export interface Desired {
 export interface Difference {
   readonly action: Action<ActionPorts>
   readonly entered: Entered
-  /** Such as `+ budgets server`. */
+  /** Done before, if it can be. */
+  readonly first?: Entered | undefined
+  /** Such as `+ budgets server`. Empty: it is a part of another difference. */
   readonly words: string
   /** In the file. Undefined: it is not in the file. */
-  readonly line: number | undefined
+  readonly line?: number
   /** Why it cannot be applied. */
   readonly fault?: string | undefined
+  /** otpost makes a secret, which someone must see. */
+  readonly makesSecret?: boolean
 }
 
-/** In words. @param prices those of the file @throws InvalidInput */
-export function allDifferences(
-  { sections }: Desired,
-  configuration: Configuration,
-  prices: CheckedPrices | undefined,
-): readonly string[] {
-  return [
-    ...((prices && pricesDifference(prices, configuration.prices)) ?? []),
-    ...[...sections].flatMap(([section, entries]) =>
-      differencesOf(section, entries, configuration, false).map(({ words }) => words),
-    ),
-  ]
-}
-
-/** Undefined: these prices are stored. */
-export function pricesDifference(
-  { rows, problems }: CheckedPrices,
-  stored: readonly PriceRow[],
-): readonly string[] | undefined {
-  if (problems.length === 0 && pricesText(rows) === pricesText(stored)) return undefined
-  return [`~ prices: ${rows.length} instead of ${stored.length}`]
-}
-
-/** In the order in which they are applied. @param prune also what is stored and not in the list @throws InvalidInput */
+/**
+ * In the order in which they are applied, as far as they do not need each other.
+ * @param prices of the file. Empty: none, or they have a fault
+ * @param prune also what is stored and not in a list of the file; fields that an entry leaves out become their defaults
+ */
 export function differencesOf(
-  section: Section,
-  entries: readonly DesiredEntry[],
+  desired: Desired,
   configuration: Configuration,
+  prices: readonly PriceRow[],
   prune: boolean,
 ): readonly Difference[] {
-  const { set: action, removal } = section
-  const stored = new Map(section.stored(configuration).map((entry) => [keyOf(section, entry), entry]))
-  const differences: Difference[] = []
-  for (const { line, entered: written } of entries) {
-    const entered = section.complete?.(written, configuration) ?? written
-    const key = keyOf(section, entered)
-    const before = stored.get(key)
-    stored.delete(key)
-    const changes = before && changesOf(section, before, entered)
-    const name = nameOf(section, entered)
-    if (!changes) differences.push({ action, entered, line, words: `+ ${name}` })
-    else if (changes.length > 0) {
-      const isFixed = changes.some((each) => each.startsWith(`${section.fixed}:`))
-      const fault = isFixed
-        ? `the ${section.fixed} of ${name} cannot change. Remove the stored one first, or choose another name.`
-        : undefined
-      const words = `~ ${name}: ${changes.join(', ')}`
-      differences.push({ action: section.change ?? action, entered, line, words, fault })
-    }
-  }
-  if (!prune || !removal) return differences
-  const removed = [...stored.values()].map((entry) => {
-    const entered = {
-      ...Object.fromEntries(section.key.map((name) => [name, entry[name]])),
-      ...removal.fields,
-    }
-    return { action: removal.action, entered, line: undefined, words: `- ${nameOf(section, entry)}` }
+  const currency = prices[0]?.currency
+  const { brands, rows } = configuration
+  // They would reject the prices.
+  const isNewCurrency = currency !== undefined && currency !== configuration.prices[0]?.currency
+  const foreign = rows.budgets.filter((each) => isNewCurrency && each.currency !== currency)
+  const before: Difference[] = []
+  const differences = [...desired.sections].flatMap(([section, entries]) => {
+    const stored = new Map(section.stored(configuration).map((entry) => [keyOf(section, entry), entry]))
+    const lines = new Map<string, number>()
+    const ofEntries = entries.map(({ line, entered }) => {
+      const written = section.complete?.(entered, langOf) ?? entered
+      const key = keyOf(section, written)
+      const same = lines.get(key)
+      if (same !== undefined) {
+        const fault = sameEntry(section, same)
+        return { action: section.set, entered, words: nameOf(section, written), line, fault }
+      }
+      lines.set(key, line)
+      const is = stored.get(key)
+      const other =
+        is &&
+        section.name === 'budgets' &&
+        foreign.find(({ scope, of }) => keyOf(section, { scope, of }) === key)
+      if (is && other && other.currency !== unitCurrency)
+        before.push({ action: budgetRemove, entered: is, words: '' })
+      const further = other ? [`currency: ${other.currency} → ${currency}`] : []
+      return differenceOf(section, { line, entered: written }, is, further)
+    })
+    const removed = [...stored].flatMap(([key, entry]) => {
+      const { removal } = section
+      if (!prune || !removal || lines.has(key)) return []
+      const named = section.key.map((name) => [name, entry[name]])
+      const entered = { ...Object.fromEntries(named), ...removal.fields }
+      return { action: removal.action, entered, words: `- ${nameOf(section, entry)}` }
+    })
+    if (section.name !== 'budgets' || foreign.length === 0) return [...ofEntries, ...removed]
+    before.push(...removed)
+    return ofEntries
   })
-  return [...differences, ...removed]
+  return [...before, ...priceDifference(desired, configuration, prices), ...differences].filter(
+    (each) => each !== undefined,
+  )
+
+  function langOf(slug: string): string {
+    const [, entries = []] = [...desired.sections].find(([{ name }]) => name === 'brands') ?? []
+    const entry = entries.find(({ entered }) => nameKey(String(entered.slug)) === slug)?.entered
+    const stored = entry && prune ? undefined : brands.find((each) => each.slug === slug)
+    return String(entry?.lang || (stored ?? freshBrand(slug)).lang)
+  }
+
+  /** @param is the stored entry @param further changes */
+  function differenceOf(
+    section: Section,
+    { line, entered: written }: DesiredEntry,
+    is: Entered | undefined,
+    further: readonly string[],
+  ): Difference | undefined {
+    const { set, defaults, fixed = [] } = section
+    const name = nameOf(section, written)
+    const base = is ?? section.unstored
+    const entry = { ...base, ...(prune && base && defaults), ...written }
+    const changes = base ? [...changesOf(section, base, entry), ...further] : []
+    const { secret } = section.set.read(written)
+    const isOther =
+      is && typeof secret === 'string' && configuration.isSecretOf?.(String(is.name), secret) === false
+    if (isOther) changes.push('secret: another')
+    if (base && changes.length === 0) return undefined
+    const first = section.first?.(entry, is)
+    if (!is) {
+      const makesSecret = section.makesSecret === true && secret === undefined
+      return { action: set, entered: entry, first, line, words: `+ ${name}`, makesSecret }
+    }
+    const [action, entered] = section.change?.(entry, written) ?? [set, entry]
+    const unchangeable = fixed.find((field) => changes.some((each) => each.startsWith(`${field}:`)))
+    const fault =
+      unchangeable &&
+      `the ${unchangeable} of ${name} cannot change. Remove the stored one first, or choose another name.`
+    return { action, entered, first, line, words: `~ ${name}: ${changes.join(', ')}`, fault }
+  }
+}
+
+function priceDifference(
+  { prices: text = '' }: Desired,
+  { prices: stored }: Configuration,
+  prices: readonly PriceRow[],
+): readonly Difference[] {
+  // An import replaces those of the providers that it names.
+  const providers = new Set(prices.map(({ provider }) => provider))
+  const kept = stored.filter(({ provider }) => !providers.has(provider))
+  const isSame = prices.length > 0 && pricesText([...kept, ...prices]) === pricesText(stored)
+  if (isSame || text.trim() === '') return []
+  const words = `~ prices: ${prices.length} instead of ${stored.length - kept.length}`
+  return [{ action: priceImport, entered: { prices: text }, words }]
+}
+
+/** A fault of an entry. @param line of the other one */
+export function sameEntry({ name }: Section, line: number): string {
+  return `${name}: the same entry as in line ${line}.`
 }
 
 /** The meaning of its key fields. @throws InvalidInput */
-export function keyOf({ key, set: { fields } }: Section, entry: Entered): string {
-  return JSON.stringify(key.map((name) => meaning(fields, name, entry) ?? null))
+export function keyOf({ key, fields }: Section, entry: Entered): string {
+  return JSON.stringify(key.map((name) => meaning(fields, name, entry)))
 }
 
-/** Fields that an entry leaves out stay as they are, or become the default if the action replaces what is stored. */
-function changesOf({ set: { fields }, onlyNew = [] }: Section, before: Entered, entry: Entered): string[] {
+function changesOf({ fields, key }: Section, before: Entered, entry: Entered): string[] {
   return Object.keys(fields).flatMap((name) => {
-    const [was, is] = [meaning(fields, name, before), meaning(fields, name, entry)]
-    if (onlyNew.includes(name) || (is === undefined && entry[name] === undefined)) return []
-    if (JSON.stringify(was) === JSON.stringify(is)) return []
+    const isSame = meaning(fields, name, before) === meaning(fields, name, entry)
+    if (isSame || name === 'secret' || key.includes(name)) return []
     return [`${name}: ${shown(before[name])} → ${shown(entry[name])}`]
   })
 }
 
 /** Such as `texts acme LOGIN_OTP de`. */
-function nameOf({ name, key }: Section, entered: Entered): string {
-  return [name, ...key.flatMap((field) => (typeof entered[field] === 'string' ? entered[field] : []))].join(
-    ' ',
-  )
+function nameOf({ name, key, fields }: Section, entered: Entered): string {
+  const words = key.flatMap((field) => {
+    const meant = entered[field] && fields[field]?.read(entered[field])
+    return typeof meant === 'string' ? meant : []
+  })
+  return [name, ...words].join(' ')
 }
 
-function meaning(fields: Fields, name: string, entry: Entered): unknown {
-  return fields[name]?.read(entry[name])
+/** The same for all that means nothing. */
+export function meaning(fields: Fields, name: string, entry: Entered): string {
+  const meant = fields[name]?.read(entry[name]) ?? ''
+  return meant === false || (Array.isArray(meant) && meant.length === 0) ? '""' : JSON.stringify(meant)
 }
 
 const longestShown = 60
 
 function shown(written: Entered[string]): string {
-  if (written === undefined) return 'none'
-  const text = Array.isArray(written) ? written.join(', ') : String(written)
-  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text
+  const text = Array.isArray(written) ? written.join(', ') : String(written ?? '')
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text || 'none'
 }

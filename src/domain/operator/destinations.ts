@@ -11,6 +11,7 @@ import {
   mobileCountryOf,
   type Numbers,
   parseRule,
+  ruleText,
 } from '../delivery/destination.ts'
 import type { SmsMode } from '../delivery/way.ts'
 import { advice, see } from '../ground/advice.ts'
@@ -23,11 +24,11 @@ import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
 import type { GuardPrefix } from '../guard/store.ts'
 import type { PolicyChange, PolicyPorts } from '../policy/policy-store.ts'
-import type { Brands } from '../texts/brand.ts'
+import { type Brands, nameKey } from '../texts/brand.ts'
 import { action, type Group, type Warning } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { differences, refuse } from './changes.ts'
-import { field, flag, list, oneOf, optional, text, texts } from './fields.ts'
+import { field, flag, list, oneOf, optional, trimmed, unique } from './fields.ts'
 import { type GuardChangePorts, guardEntryOf, guardWords } from './guard.ts'
 
 const smsRouteNames = ['plain', 'template'] as const satisfies readonly SmsRoute[]
@@ -76,7 +77,7 @@ export const destinationGroup: Group = {
   target: 'destination rules',
 }
 
-const ruleField = field(text, {
+const ruleField = field(ruleText, {
   label: 'Rule',
   help: 'a country (GB), a prefix (+4479), or * for all others',
   hint: 'A country such as `GB`, a prefix such as `+4479`, or `*` for all other numbers.',
@@ -103,19 +104,19 @@ export const destinationSet = action(destinationGroup, 'set', {
         hint: '',
       },
     ),
-    brand: optional(text, {
+    brand: optional(nameKey, {
       label: 'Brand',
       as: '--brand <slug>',
       help: 'only for SMS of this brand',
       hint: '',
       none: 'All brands',
     }),
-    providers: list(texts, {
+    providers: list(unique, {
       label: 'Only these providers',
       as: '--providers <names>',
       help: 'only these providers of SMS_PLAIN and SMS_TEMPLATE, tried in this order',
     }),
-    sender: optional(text, {
+    sender: optional(trimmed, {
       label: 'Sender',
       as: '--sender <sender>',
       help: 'the sender: a number with +, a short code or a sender id',
@@ -151,8 +152,8 @@ export const destinationSet = action(destinationGroup, 'set', {
     const about = {
       brandSlug: target.brandSlug,
       action,
-      providers: [...new Set(providers)],
-      sender: sender?.trim() || null,
+      providers,
+      sender: sender || null,
       route,
     }
     refuse(ruleProblems(about, routes))
@@ -220,7 +221,7 @@ export const destinationRemove = action(destinationGroup, 'remove', {
   does: 'remove the rule of a country or number range',
   fields: {
     rule: ruleField,
-    brand: optional(text, { label: 'Brand', as: '--brand <slug>', help: 'the rule of this brand' }),
+    brand: optional(nameKey, { label: 'Brand', as: '--brand <slug>', help: 'the rule of this brand' }),
     isGroup: flag({
       label: 'With its territories',
       as: '--group',

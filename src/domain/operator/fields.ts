@@ -160,8 +160,16 @@ export function text(written: string): string {
   return written
 }
 
+export function trimmed(written: string): string {
+  return written.trim()
+}
+
 export function texts(written: readonly string[]): readonly string[] {
   return written
+}
+
+export function unique(written: readonly string[]): readonly string[] {
+  return [...new Set(written)]
 }
 
 function textOf(written: Written): string {

@@ -34,7 +34,7 @@ export const budgetGroup: Group = {
   target: 'scope of the budget',
 }
 
-const scopeField = field(text, {
+const scopeField = field(scopeText, {
   label: 'Scope',
   help: 'server, brand:SLUG, app:APPID, country:CC, country:* or way:WAY',
   hint: '`server`, `brand:SLUG`, `app:APPID`, `country:CC`, `country:*`, or `way:sms`, `way:voice` and so on.',
@@ -87,8 +87,8 @@ export const budgetSet = action(budgetGroup, 'set', {
   },
   audit: { 'budget.set': 'Budget set' },
   form: { path: 'money' },
-  run: async (ports: MoneyPorts, { scope: asGiven, of, period, amount: amountMicros, alertAt, stops }) => {
-    const scope = await existingScope(ports, asGiven)
+  run: async (ports: MoneyPorts, { scope, of, period, amount: amountMicros, alertAt, stops }) => {
+    await requireExisting(ports, scope)
     const currency = (await ports.prices.rows())[0]?.currency ?? unitCurrency
     const now = ports.now()
     const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
@@ -180,11 +180,11 @@ export const budgetRemove = action(budgetGroup, 'remove', {
 
 async function changeBudget(
   ports: MoneyPorts,
-  { scope: asGiven, of }: Pick<Budget, 'scope' | 'of'>,
+  { scope, of }: Pick<Budget, 'scope' | 'of'>,
   now: number,
   decide: (budget: Budget) => PolicyChange & { readonly budget: Budget },
 ): Promise<Budget> {
-  const scope = scopeIn(asGiven, ports.isCountry)
+  requireScope(scope, ports.isCountry)
   const { budget } = await ports.policy.change({ actor: ports.actor, now }, ({ budgets }) => {
     const budget = budgets.find((each) => each.scope === scope && each.of === of)
     if (!budget)
@@ -197,16 +197,18 @@ async function changeBudget(
   return budget
 }
 
-/** The scope in its stored form. */
-function scopeIn(text: string, isCountry: (code: string) => boolean): string {
-  const [, kind = '', name = ''] = /^(server|brand|app|country|way)(?::(.*))?$/.exec(text.trim()) ?? []
-  if (kind === 'server' && !text.includes(':')) return kind
-  if (kind === 'brand' && name !== '') return `brand:${nameKey(name)}`
-  if (kind === 'app' && name !== '') return `app:${name}`
-  if (kind === 'way' && phoneWays.some((way) => way === name)) return `way:${name}`
-  if (kind === 'country' && name === '*') return anyCountry
-  const country = name.toUpperCase()
-  if (kind === 'country' && isCountry(country)) return `country:${country}`
+/** As it is stored, if it is a scope. */
+function scopeText(text: string): string {
+  const [kind = '', name] = text.trim().split(/:(.*)/s)
+  if (name === undefined) return kind
+  return `${kind}:${kind === 'brand' ? nameKey(name) : kind === 'country' ? name.toUpperCase() : name}`
+}
+
+function requireScope(scope: string, isCountry: (code: string) => boolean): void {
+  const [, kind = '', name = ''] = /^(brand|app|country|way):(.+)$/.exec(scope) ?? []
+  if (scope === 'server' || scope === anyCountry || kind === 'brand' || kind === 'app') return
+  if (kind === 'way' && phoneWays.some((way) => way === name)) return
+  if (kind === 'country' && isCountry(name)) return
   throw new InvalidInput(
     kind === 'country'
       ? 'The country must be an ISO 3166-1 country code of two letters, such as country:GB, or * for all others.'
@@ -214,13 +216,12 @@ function scopeIn(text: string, isCountry: (code: string) => boolean): string {
   )
 }
 
-async function existingScope(ports: MoneyPorts, text: string): Promise<string> {
-  const scope = scopeIn(text, ports.isCountry)
+async function requireExisting(ports: MoneyPorts, scope: string): Promise<void> {
+  requireScope(scope, ports.isCountry)
   const [kind = ''] = scope.split(':')
   const name = scope.slice(kind.length + 1)
   if (kind === 'brand') await existingBrand(ports.brands, name)
   if (kind === 'app') await requireApp(ports.apps, name)
-  return scope
 }
 
 /** @throws OperatorError if the app does not exist */

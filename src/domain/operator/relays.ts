@@ -3,7 +3,7 @@ import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
 import type { Sealing, Secrets } from '../ground/ports.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { type Relay, type RelayKindName, relayKinds, relayUrl } from '../policy/relay.ts'
-import type { Brands } from '../texts/brand.ts'
+import { type Brands, nameKey } from '../texts/brand.ts'
 import { action, type Group } from './action.ts'
 import { existingBrand } from './brands.ts'
 import { differences } from './changes.ts'
@@ -61,7 +61,7 @@ export const relayAdd = action(relayGroup, 'add', {
       help: 'the identity system',
       hint: `\`${docsAt('relays')}\` has a page for each, with what to enter there.`,
     }),
-    brand: field(text, {
+    brand: field(nameKey, {
       label: 'Brand',
       as: '--brand <slug>',
       help: 'the brand whose text and providers send the codes',
@@ -85,7 +85,7 @@ export const relayAdd = action(relayGroup, 'add', {
     if (app !== null) await requireApp(ports.apps, app)
     if (secret === undefined && signing.includes(kind))
       throw new InvalidInput(
-        `${relayKinds[kind]} creates the key itself. Give it in a file with --secret-file.`,
+        `${relayKinds[kind]} creates the key itself. Give it in a file: with --secret-file, or as secretFile in a configuration file.`,
       )
     if (secret !== undefined && kind === 'supabase' && !/^v1,whsec_[A-Za-z0-9+/]{16,}=*$/.test(secret))
       throw new InvalidInput('The secret of a Supabase hook begins with v1,whsec_.')
@@ -120,6 +120,9 @@ export const relayAdd = action(relayGroup, 'add', {
   },
 })
 
+/** For `relay set`. */
+export const noApp = 'none'
+
 /** Its URL and its secret stay. */
 export const relaySet = action(relayGroup, 'set', {
   role: 'operator',
@@ -127,27 +130,27 @@ export const relaySet = action(relayGroup, 'set', {
   does: 'change the brand, the app or the minutes of a relay; the rest stays, also its URL and secret',
   fields: {
     name: field(text, { label: 'Name', help: 'the name of the relay' }),
-    brand: optional(text, {
+    brand: optional(nameKey, {
       label: 'Brand',
       as: '--brand <slug>',
       help: 'the brand whose text and providers send the codes',
       none: 'as now',
     }),
-    app: optional(text, { ...appWords, none: 'as now' }),
+    app: optional(text, { ...appWords, help: `${appWords.help}; none for no app`, none: 'as now' }),
     minutes: optional(wholeNumber('minutes', 1, longestMinutes), minutesWords),
   },
   audit: { 'relay.set': 'Relay changed' },
   form: { path: 'relays/set' },
   run: async (ports: RelayChangePorts, { name, brand, app, minutes }) => {
     const brandSlug = brand === undefined ? undefined : await existingBrand(ports.brands, brand)
-    if (app !== undefined) await requireApp(ports.apps, app)
+    if (app !== undefined && app !== noApp) await requireApp(ports.apps, app)
     await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ relays }) => {
       const relay = relays.find((each) => each.name === name)
       if (!relay) throw new OperatorError(`There is no relay ${name}.`)
       const is = {
         ...relay,
         brandSlug: brandSlug ?? relay.brandSlug,
-        appId: app ?? relay.appId,
+        appId: app === noApp ? null : (app ?? relay.appId),
         minutes: minutes ?? relay.minutes,
       }
       const details = differences(relay, is)

@@ -115,7 +115,7 @@ export const textGroup: Group = {
 const targetFields = {
   slug: field(nameKey, { label: 'Brand', help: 'the brandId' }),
   key: field(text, { label: 'Template', help: 'the template, such as LOGIN_OTP' }),
-  lang: optional(text, {
+  lang: optional((tag) => canonicalTag(tag) ?? tag, {
     label: 'Language',
     as: '--lang <tag>',
     help: "the language of the text; the default is the brand's",
@@ -148,7 +148,7 @@ export const textSet = action(textGroup, 'set', {
       label: 'Key',
       help: 'the template, such as LOGIN_OTP',
     }),
-    text: field(text, {
+    text: field(withLineFeeds, {
       label: 'Text',
       as: '--file <file>',
       help: 'the text, in UTF-8; - for standard input',
@@ -160,7 +160,7 @@ export const textSet = action(textGroup, 'set', {
       as: '--subject <subject>',
       help: 'the subject of the e-mail',
     }),
-    html: removable(text, {
+    html: removable(withLineFeeds, {
       label: 'HTML',
       as: '--html <file>',
       help: 'the HTML of the e-mail; by default, otpost builds it',
@@ -206,7 +206,7 @@ export const textSet = action(textGroup, 'set', {
       }
       const isSame = JSON.stringify(input.variables) === JSON.stringify(input.seenVariables)
       const variables = isSame ? undefined : input.variables
-      const fields = { subject, text: withLineFeeds(input.text), html: html && withLineFeeds(html) }
+      const fields = { subject, text: input.text, html }
       if (!input.draft) {
         const published = publication(ports, brand, target, { ...fields, variables })
         return { ...published, ...(input.removesDraft && { removeDraft: target }) }

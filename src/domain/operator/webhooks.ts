@@ -18,7 +18,7 @@ import { type HostKindOf, webhookUrlProblem } from '../integration/webhook-url.t
 import type { PolicyPorts, PolicyStore } from '../policy/policy-store.ts'
 import { action } from './action.ts'
 import { appGroup } from './apps.ts'
-import { changeList, field, flag, optional, someOf, text } from './fields.ts'
+import { changeList, field, flag, optional, someOf, text, trimmed } from './fields.ts'
 import { type MoneyPorts, requireApp } from './money.ts'
 
 export interface WebhookPorts extends PolicyPorts {
@@ -50,7 +50,7 @@ export const appWebhook = action(appGroup, 'webhook', {
   note: 'otpost prints the secret only once. Events that wait go to the new URL.',
   fields: {
     appId: appField,
-    url: optional(text, {
+    url: optional(trimmed, {
       label: 'URL',
       as: '--url <url>',
       help: 'the URL that receives the events',
@@ -78,7 +78,7 @@ export const appWebhook = action(appGroup, 'webhook', {
     }
     return url === undefined
       ? { removed: await removeWebhook(ports, appId) }
-      : setWebhook(ports, appId, url.trim(), events, keepSecret)
+      : setWebhook(ports, appId, url, events, keepSecret)
   },
   said: (result, { appId }) =>
     'removed' in result

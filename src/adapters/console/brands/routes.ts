@@ -1,4 +1,4 @@
-import { brandEntries, brandPut, freshBrand, normalized } from '../../../domain/operator/brands.ts'
+import { brandEntries, brandPut, freshBrand, given } from '../../../domain/operator/brands.ts'
 import type { Entered } from '../../../domain/operator/fields.ts'
 import { type BrandWithTexts, brandStatuses, mayBecome, nameKey } from '../../../domain/texts/brand.ts'
 import { previewOf } from '../../../domain/texts/preview.ts'
@@ -36,7 +36,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
   /** A code SMS of the brand as in the form. */
   function previewIn(entered: Entered, texts = freshBrand('').texts) {
     const { slug: _, mustBeNew: __, ...asked } = brandPut.read(entered)
-    const shown = { ...freshBrand('preview'), ...normalized(asked), texts }
+    const shown = { ...freshBrand('preview'), ...given(asked), texts }
     const brand = { ...shown, displayName: shown.displayName || exampleName }
     return previewOf(brand, otpTemplateOf({}), {}, settings)
   }
