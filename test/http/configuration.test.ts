@@ -118,6 +118,16 @@ test('the second run has no differences, and an export has the same configuratio
   expect(await exported()).toBe(first)
 })
 
+test('a changed webhook keeps its secret, which only the first run prints', async () => {
+  const file = 'apps:\n  - appId: till\nwebhooks:\n  - appId: till\n    url: https://till.example/events\n'
+  await operate(app, 'app issue', { appId: 'till' })
+  const secretOf = async () => (await app.app.context.policy.rows()).webhooks[0]?.secret
+  expect((await apply(file)).join()).toContain('whsec_')
+  const secret = await secretOf()
+  expect((await apply(file.replace('/events', '/otpost'))).join()).not.toContain('whsec_')
+  expect(await secretOf()).toBe(secret as string)
+})
+
 test('a server built by one file, by the API alone, and by commands alone have the same export', async () => {
   await apply(whole)
   const byFile = await exported()

@@ -206,11 +206,13 @@ describe('budgets of now', () => {
     await policyOf(app).budget('country:*', '1')
     const usd = new PriceList([{ prefix: '371', provider: null, priceMicros: 5e6, currency: 'USD' }])
     const words = whatIfWords(await whatIf({ prices: mobilePrices(usd, exampleOf) })).join('\n')
-    expect(words).toContain('Budgets in another currency than USD do not count: country:*.')
+    expect(words).toContain('Budgets of a way or in another currency than USD do not count: country:*.')
     expect(words).toContain('Prices alone deny only what exceeds a budget.')
     const inUnits = { ...builtIn, perSegment: () => 2e6 }
     const counted = await whatIf({ prices: inUnits, phoneHour: 5 })
     expect([counted.total.denied, counted.notes]).toEqual([1, []])
+    await policyOf(app).budget('way:sms', '1')
+    expect((await whatIf()).notes.join()).toContain('do not count: way:sms.')
   })
 
   test('deny what a server with them denies', async () => {

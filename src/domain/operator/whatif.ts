@@ -109,10 +109,10 @@ export async function whatIf(
     const key = keyOf({ at: periodOf('day', at).start, country, app, brand: brand ?? '', provider })
     return (spent.get(key) ?? 0) / Math.max(1, sent.get(key) ?? 0)
   }
-  const ignored = rows.budgets.filter((budget) => budget.currency !== currency)
+  const ignored = rows.budgets.filter((each) => each.currency !== currency || each.scope.startsWith('way:'))
   const notes = [
     ignored.length > 0 &&
-      `Budgets in another currency than ${currency} do not count: ${ignored.map(budgetName).join(', ')}.`,
+      `Budgets of a way or in another currency than ${currency} do not count: ${ignored.map(budgetName).join(', ')}.`,
     prices &&
       Object.values({ ...given, prices: undefined }).every((each) => each === undefined) &&
       'Prices alone deny only what exceeds a budget. They change the money of what other options deny, such as --countries.',
