@@ -164,6 +164,7 @@ describe('the same call twice changes nothing, and has one audit entry:', () => 
   test.each([
     ['budget.set', { scope: 'server', period: 'month', amount: '5' }, { amount: '6' }],
     ['guard.mode', { mode: 'off' }, { mode: 'deny' }],
+    ['incident.set', { failedPercent: 20 }, { failedPercent: 30 }],
     ['price.import', { prices }, { prices: prices.replace('0.05', '0.06') }],
     [
       'app.webhook',

@@ -75,17 +75,14 @@ export const incidentSet = action(incidentGroup, 'set', {
   audit: { 'incident.set': 'Thresholds of incidents set' },
   form: { path: 'incidents', page: '' },
   run: async (ports: PolicyPorts, saveThresholds: IncidentThresholds) => {
-    await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ thresholds }) => ({
-      saveThresholds,
-      entry: {
-        action: 'incident.set',
-        target: 'thresholds',
-        details: {
-          failed: `${thresholds.failedPercent}% → ${saveThresholds.failedPercent}%`,
-          silent: `${thresholds.silentMinutes} min → ${saveThresholds.silentMinutes} min`,
-        },
-      },
-    }))
+    const wordsOf = ({ failedPercent, silentMinutes }: IncidentThresholds) =>
+      [`${failedPercent}%`, `${silentMinutes} min`] as const
+    await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ thresholds }) => {
+      const [before, after] = [wordsOf(thresholds), wordsOf(saveThresholds)]
+      const [failed, silent] = [`${before[0]} → ${after[0]}`, `${before[1]} → ${after[1]}`]
+      const entry = { action: 'incident.set', target: 'thresholds', details: { failed, silent } }
+      return { saveThresholds, entry: before.join() === after.join() ? null : entry }
+    })
     return saveThresholds
   },
   said: ({ failedPercent, silentMinutes }) => {
