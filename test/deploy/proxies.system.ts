@@ -318,6 +318,7 @@ for (const [each, isInstalled] of installed) {
         ...['/docs', '/docs/page.js', '/docs/page.css', '/callbacks/webhook/none'].map(
           (path) => [path, 'GET'] as const,
         ),
+        ['/relay/supabase', 'POST'] as const,
       ]
       const answers = await Promise.all(asked.map(([path, method]) => ask(proxy(), path, { method })))
       for (const { headers } of answers)
