@@ -538,7 +538,7 @@ export interface ManageActions {
       | 'camara'
     /** the brand whose text and providers send the codes */
     readonly brand: string
-    /** the app whose limits, budget and scope apply */
+    /** the app whose limits, budget and scope apply; none for no app */
     readonly app?: string | null
     /** the key that the identity system made (zitadel, authgear) */
     readonly secret?: string | null
@@ -551,7 +551,7 @@ export interface ManageActions {
     readonly name: string
     /** the brand whose text and providers send the codes */
     readonly brand?: string | null
-    /** the app whose limits, budget and scope apply */
+    /** the app whose limits, budget and scope apply; none for no app */
     readonly app?: string | null
     /** the lifetime of its codes, for the text; 1 to 60 */
     readonly minutes?: string | number | null

@@ -105,6 +105,7 @@ test.each([
   ['is missing', 'nowhere.yaml', undefined],
   ['is no YAML', 'broken.yaml', 'brands: ['],
   ['has a fault', 'fault.yaml', 'brands:\n  - colour: red\n'],
+  ['has wrong prices', 'prices.yaml', 'prices: "prefix,currency,price\\n+44,EUR,abc"\n'],
   ['has an unknown alias', 'alias.yaml', 'brands:\n  - slug: acme\n    displayName: *unknown\n'],
 ])(
   'a CONFIG_FILE that %s is a wrong setting, and there is no new database; doctor goes on',

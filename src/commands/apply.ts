@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
+import type { Config } from '../config/config.ts'
 import { readConfigurationFile } from '../config/configuration-file.ts'
 import { ConfigError } from '../config/settings.ts'
-import type { StoreConfig } from '../config/store.ts'
 import type { Context } from '../context.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
 import type { Action } from '../domain/operator/action.ts'
@@ -37,7 +37,7 @@ export function applyCommands(program: Command, env: Env): void {
     .option('--dry-run', 'print the differences, and store nothing')
     .option(
       '--prune',
-      'also remove what is stored and not in a list of the file; lists that the file leaves out stay',
+      'also remove what is stored and not in a list of the file, and give fields that an entry leaves out their defaults; lists that the file leaves out stay',
     )
     .addHelpText(
       'after',
@@ -46,10 +46,8 @@ export function applyCommands(program: Command, env: Env): void {
     .action((file: string, options: { dryRun?: true; prune?: true }) =>
       withContext(env, async (context, config) => {
         const ports = await actionPorts(context, config, env, await commandActor(env))
-        const desired =
-          file === '-'
-            ? readConfigurationFile('standard input', await fileText(file, true))
-            : readConfigurationFile(file)
+        const [name, text] = file === '-' ? ['standard input', await fileText(file, true)] : [file]
+        const desired = readConfigurationFile(name, await ports.providerNames(), text)
         const lines = await apply(context, ports, desired, options)
         for (const line of lines) print(line)
         if (lines.length === 0) print('No differences.')
@@ -91,12 +89,11 @@ export async function apply(
   try {
     return await context.atomically(async () => {
       const own = withApps(ports, desired)
-      const { rows } = await ports.parsePrices(desired.prices ?? '')
-      const differences = differencesOf(desired, await configurationIn(context), rows, prune)
+      const differences = differencesOf(desired, await configurationIn(context), prune)
       const printed = new Map<Difference, readonly string[]>()
-      const attempt = async ({ action, entered, first, words, fault, makesSecret }: Difference) => {
+      const attempt = async ({ action, entered, first, words, fault }: Difference) => {
         if (fault !== undefined) throw new InvalidInput(fault)
-        if (hidesSecrets && makesSecret) throw new InvalidInput(hiddenSecret(action))
+        if (hidesSecrets && words.startsWith('+') && entered.secret === undefined) refuseNewSecret(action)
         if (first) await action.perform(own, first).catch(ignored)
         const { secret } = await action.perform(own, entered)
         const isShown = secret !== undefined && !dryRun && !hidesSecrets
@@ -132,9 +129,12 @@ function ignored(error: unknown): void {
   if (!(error instanceof OperatorError)) throw error
 }
 
-function hiddenSecret({ name }: Action<ActionPorts>): string {
+function refuseNewSecret({ name }: Action<ActionPorts>): void {
+  if (name !== 'relay add' && name !== 'app webhook') return
   const own = name === 'relay add' ? 'The relay needs a secretFile' : 'The webhook needs a secret'
-  return `${own}, since no one would see one that otpost makes at the start of a server. \`otpost apply\` with this file prints it: run it before the start.`
+  throw new InvalidInput(
+    `${own}, since no one would see one that otpost makes at the start of a server. \`otpost apply\` with this file prints it: run it before the start.`,
+  )
 }
 
 /** Apps of the file need no key yet. */
@@ -147,9 +147,9 @@ function withApps<Ports extends ActionPorts>(ports: Ports, { sections: desired }
 }
 
 /** CONFIG_FILE, at the start of a server. Returns the differences. @throws ConfigError. If the file has a fault, there is no new database */
-export async function applyAtStart(env: Env, config: StoreConfig, file: string): Promise<readonly string[]> {
+export async function applyAtStart(env: Env, config: Config, file: string): Promise<readonly string[]> {
   try {
-    const desired = readConfigurationFile(file)
+    const desired = readConfigurationFile(file, config.catalog.names)
     const { openContext } = await import('../context.ts')
     const context = await openContext(config, { serves: true })
     try {

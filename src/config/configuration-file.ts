@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
+import { parsePrices } from '../adapters/prices/csv.ts'
 import { isObject } from '../domain/ground/body.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
 import {
@@ -19,10 +20,15 @@ const partNames = [...sections.map(({ name }) => name), 'prices', 'pricesFile'].
 
 /**
  * Reads a YAML or JSON file (design D57). A field of long text can be the name of a file beside it: `textFile` for `text`.
+ * @param providers the names that prices can have
  * @param text undefined: that of the file
  * @throws InvalidInput with each fault and its line
  */
-export function readConfigurationFile(file: string, text = contentOf(file)): Desired {
+export function readConfigurationFile(
+  file: string,
+  providers: readonly string[],
+  text = contentOf(file),
+): Desired {
   const counter = new LineCounter()
   const document = parseDocument(text, { lineCounter: counter, uniqueKeys: true, merge: true })
   // As it is written: the number of +4479 or of a long identifier is another one.
@@ -47,7 +53,7 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
   // As commands read a file: without the last line break.
   const beside = (name: unknown) => contentOf(resolve(dirname(file), String(name))).replace(/\r?\n$/, '')
   const found = new Map<Section, readonly DesiredEntry[]>()
-  let prices: string | undefined
+  let prices: Desired['prices']
   const { contents } = document
   if (contents !== null && !isMap(contents) && faults.length === 0)
     faults.push('line 1: the file must be a map of lists.')
@@ -58,7 +64,7 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
       if (name === 'prices' || name === 'pricesFile') {
         if (!isScalar(value)) throw new InvalidInput(`${name} must be text, not a list or a map.`)
         if (prices !== undefined) throw new InvalidInput('The file has both prices and pricesFile.')
-        prices = name === 'prices' ? String(value.value) : beside(value.value)
+        prices = pricesIn(name === 'prices' ? String(value.value ?? '') : beside(value.value))
       } else if (!section)
         throw new InvalidInput(`${name} is no part of the configuration. The parts are ${partNames}.`)
       else if (!isSeq(value)) throw new InvalidInput(`${name} must be a list.`)
@@ -76,6 +82,14 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
   })
   return { sections: new Map(ordered), prices }
 
+  /** Empty: none. */
+  function pricesIn(text: string): Desired['prices'] {
+    if (text.trim() === '') return { text: '', rows: [] }
+    const { rows, problems } = parsePrices(text, providers)
+    if (problems.length > 0) throw new InvalidInput(`prices: ${problems.join(' ')}`)
+    return { text, rows }
+  }
+
   function entriesOf(section: Section, items: readonly unknown[]): readonly DesiredEntry[] {
     const lines = new Map<string, number>()
     return items.flatMap((item) => {
@@ -84,12 +98,7 @@ export function readConfigurationFile(file: string, text = contentOf(file)): Des
         const entry = valueIn(item)
         if (!isObject(entry)) throw new InvalidInput(`${section.name}: an entry must be a map of fields.`)
         const { fields } = section
-        const unknown = Object.keys(entry).find((name) => !fields[name] && !fields[ownName(name)]?.isFile)
-        if (unknown !== undefined)
-          throw new InvalidInput(
-            `\`${unknown}\` is no field of ${section.name}. Its fields are ${Object.keys(fields).join(', ')}.`,
-          )
-        const entered = enteredIn(withFiles(entry, fields), fields)
+        const entered = enteredIn(withFiles(entry, fields), fields, section.name)
         section.set.read(entered)
         const key = keyOf(section, entered)
         const other = lines.get(key)

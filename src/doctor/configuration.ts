@@ -1,4 +1,3 @@
-import { parsePrices } from '../adapters/prices/csv.ts'
 import type { Config } from '../config/config.ts'
 import { readConfigurationFile } from '../config/configuration-file.ts'
 import { InvalidInput } from '../domain/ground/operator-error.ts'
@@ -13,9 +12,7 @@ export function configurationFindings(
 ): readonly Finding[] {
   if (configFile === undefined) return []
   try {
-    const desired = readConfigurationFile(configFile)
-    const { rows } = parsePrices(desired.prices ?? '', catalog.names)
-    const all = differencesOf(desired, configuration, rows, false)
+    const all = differencesOf(readConfigurationFile(configFile, catalog.names), configuration, false)
     const differences = all.filter(({ words }) => words)
     if (differences.length === 0) return [ok('configuration', `The configuration is that of ${configFile}.`)]
     const [first] = differences

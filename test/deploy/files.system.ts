@@ -221,7 +221,7 @@ describe('the manifests of Kubernetes', () => {
     const mount = container.volumeMounts.find(({ name }) => name === 'configuration')
     const [[name, text] = expect.unreachable()] = Object.entries(data)
     expect(named(base, 'ConfigMap').data?.CONFIG_FILE).toBe(`${mount?.mountPath}/${name}`)
-    expect([...readConfigurationFile(name, text).sections].map(([{ name }]) => name)).toEqual(['brands'])
+    expect([...readConfigurationFile(name, [], text).sections].map(([{ name }]) => name)).toEqual(['brands'])
   })
 
   test('consist of existing files', () => {

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { manageUrl } from '../../src/adapters/http/manage/description.ts'
 import { readConfigurationFile } from '../../src/config/configuration-file.ts'
+import { OperatorError } from '../../src/domain/ground/operator-error.ts'
 import type { Action } from '../../src/domain/operator/action.ts'
 import type { ActionPorts } from '../../src/domain/operator/actions.ts'
 import type { Entered } from '../../src/domain/operator/fields.ts'
@@ -131,9 +133,9 @@ test('a changed webhook keeps its secret, which only the first run prints', asyn
 test('a server built by one file, by the API alone, and by commands alone have the same export', async () => {
   await apply(whole)
   const byFile = await exported()
-  const { sections, prices } = readConfigurationFile('whole.yaml', whole)
+  const { sections, prices } = readConfigurationFile('whole.yaml', [], whole)
   const changes: (readonly [Action<ActionPorts>, Entered])[] = [
-    [priceImport, { prices }],
+    [priceImport, { prices: prices?.text }],
     ...[...sections].flatMap(([{ set }, entries]) => entries.map(({ entered }) => [set, entered] as const)),
   ]
   const another = async () => {
@@ -176,6 +178,23 @@ describe('a file with faults', () => {
       'line 4: destinations: the same entry as in line 2',
     ],
     ['texts:\n  - slug: acme\n    key: LOGIN_OTP\n    textFile: nowhere.txt', 'line 2: '],
+    [
+      'texts:\n  - slug: a\n    text: x\n    textFile: x.txt',
+      'line 2: The entry has both text and textFile.',
+    ],
+    ['brands:\n  - slug: *nowhere', 'line 2: Unresolved alias'],
+    ['a: &a [x, x]\nb: &b [*a, *a]\nbrands:\n  - slug: *b', 'line 1: a is no part of the configuration'],
+    [
+      'destinations:\n  - rule: GB\n    action: allow\n    isGroup: true',
+      'line 2: `isGroup` is no field of destinations',
+    ],
+    ['texts:\n  - slug: a\n    draft: true', 'line 2: `draft` is no field of texts'],
+    ['templates:\n  - slug: a\n    remove: true', 'line 2: `remove` is no field of templates'],
+    ['webhooks:\n  - appId: a\n    off: true', 'line 2: `off` is no field of webhooks'],
+    ['prices: [1]', 'line 1: prices must be text'],
+    ['prices: ""\npricesFile: prices.csv', 'line 2: The file has both prices and pricesFile.'],
+    ['prices: "prefix,currency,price\\n+44,EUR,abc"', 'line 1: prices: Line 2: `price` must be a number'],
+    ['1: 2', 'line 1: 1 is no part of the configuration'],
   ])('%j: %s', async (text, message) => {
     await expect(apply(text)).rejects.toThrow(message)
   })
@@ -335,4 +354,158 @@ describe('an export', () => {
     await apply(first)
     expect(await exported()).toBe(first)
   })
+})
+
+describe('fields that an entry leaves out', () => {
+  const rule = 'destinations:\n  - rule: GB\n    action: '
+
+  test('stay as they are, also if another field changes', async () => {
+    await apply(`${rule}allow\n    sender: Acme\n    route: plain\n`)
+    expect(await apply(`${rule}monitor\n`)).toEqual(['~ destinations GB: action: allow → monitor'])
+    expect((await app.app.context.policy.rows()).rules).toMatchObject([{ sender: 'Acme', route: 'plain' }])
+  })
+
+  test('become their defaults with --prune, and each is a difference', async () => {
+    await apply(`${rule}allow\n    sender: Acme\n`)
+    expect(await apply(`${rule}allow\n`, '--prune')).toEqual(['~ destinations GB: sender: Acme → none'])
+    await apply('apps:\n  - appId: shop\n    brands: [acme]\n    perMinute: 5\n')
+    expect(await apply('apps:\n  - appId: shop\n    perMinute: 5\n', '--prune')).toEqual([
+      '~ apps shop: anyBrand: none → true, brands: acme → none',
+    ])
+  })
+
+  test('are none in an app that may do everything', async () => {
+    expect(await apply('apps:\n  - appId: solo\n')).toEqual(['No differences.'])
+    const any = 'apps:\n  - appId: solo\n    anyBrand: true\n    perMinute: default\n'
+    expect(await apply(any)).toEqual(['No differences.'])
+    await apply('apps:\n  - appId: solo\n    brands: [acme]\n    perMinute: 5\n')
+    expect(await apply(any)).toHaveLength(1)
+    expect(await apply(any)).toEqual(['No differences.'])
+  })
+})
+
+test('a change of the URL or the events of a webhook keeps its secret', async () => {
+  const webhook = (events: string) =>
+    `apps:\n  - appId: shop\nwebhooks:\n  - appId: shop\n    url: https://shop.example/${events.length}\n    events: [${events}]\n`
+  const [, secret] = await apply(webhook('otp.verified'))
+  expect(secret).toContain('whsec_')
+  const lines = await apply(webhook('otp.locked'))
+  expect(lines).toEqual([
+    expect.stringMatching(/^~ webhooks shop: url: .* events: otp.verified → otp.locked$/),
+  ])
+  const { webhooks } = await app.app.context.policy.rows()
+  expect(webhooks).toMatchObject([{ secret: secret?.trim(), previousSecrets: [] }])
+})
+
+test('one file changes the currency of the prices and of their budgets', async () => {
+  const text = (currency: string) =>
+    `prices: |\n  prefix,currency,price\n  +44,${currency},0.04\nbudgets:\n  - scope: server\n    period: month\n    amount: 100\n`
+  await operate(app, 'budget set', { scope: 'server', period: 'month', amount: '100' })
+  for (const currency of ['EUR', 'USD']) {
+    expect((await apply(text(currency))).at(-1)).toEndWith(`→ ${currency}`)
+    expect((await app.app.context.policy.rows()).budgets).toMatchObject([{ currency, amountMicros: 1e8 }])
+    expect(await apply(text(currency))).toEqual(['No differences.'])
+  }
+})
+
+test('another secret for a stored relay is a fault', async () => {
+  const relay = (secret: string) =>
+    `relays:\n  - name: r\n    kind: logto\n    brand: acme\n    secret: ${secret}\n`
+  await apply(relay('one-that-is-long-enough'))
+  expect(await apply(relay('one-that-is-long-enough'))).toEqual(['No differences.'])
+  const other = apply(relay('other-that-is-long-enough'))
+  await expect(other).rejects.toThrow(
+    'line 2: the secret of relays r cannot change. Remove the stored one first',
+  )
+})
+
+test('the export of a relay whose kind has its own key says what to add', async () => {
+  const text = 'relays:\n  - name: r\n    kind: zitadel\n    brand: acme\n'
+  await expect(apply(text)).rejects.toThrow('as secretFile in a configuration file')
+})
+
+test('variables of texts in two languages change together', async () => {
+  const texts = (variable: string) =>
+    ['en', 'de']
+      .map(
+        (lang) =>
+          `  - slug: acme\n    key: READY\n    lang: ${lang}\n    text: "{{${variable}}}"\n    variables: ["${variable}:text:30"]\n`,
+      )
+      .join('')
+  await apply(`texts:\n${texts('guest')}`)
+  const first = await exported()
+  expect(await apply(`texts:\n${texts('table')}`)).toHaveLength(2)
+  await apply('texts:\n  - slug: acme\n    key: READY\n    lang: fr\n    text: "Bonjour"\n')
+  expect(await exported()).not.toContain('variables: []')
+  await apply(first, '--prune')
+  expect(await exported()).toBe(first)
+})
+
+test('a merged entry has the fields of the other one', async () => {
+  await apply('destinations:\n  - &all\n    rule: GB\n    action: block\n  - <<: *all\n    rule: FR\n')
+  expect((await app.app.context.policy.rows()).rules).toHaveLength(2)
+})
+
+const changes: readonly (readonly [string, Entered])[] = [
+  [
+    'brand put',
+    { slug: 'acme', displayName: 'Other', color: '#0b57d0', notifyTemplates: [], dltEnabled: false },
+  ],
+  [
+    'brand put',
+    { slug: 'globex', lang: 'fr', domain: '', notifyTemplates: ['TABLE_READY'], loginIdEnabled: true },
+  ],
+  ['brand status', { slug: 'acme', status: 'suspended' }],
+  ['text set', { slug: 'globex', key: 'LOGIN_OTP', lang: 'de', text: 'Code {{otp}}' }],
+  [
+    'text set',
+    { slug: 'acme', key: 'LOGIN_OTP', email: true, subject: 'Code', text: '{{otp}}', html: '<p>{{otp}}</p>' },
+  ],
+  ['text set', { slug: 'acme', key: 'WELCOME', text: 'Hi' }],
+  ['brand put', { slug: 'acme', notifyTemplates: ['WELCOME'] }],
+  ['brand template', { slug: 'acme', key: 'WELCOME', ids: ['5'] }],
+  [
+    'text set',
+    { slug: 'globex', key: 'TABLE_READY', lang: 'en', text: '{{seat}}', variables: ['seat:number:9'] },
+  ],
+  ['text remove', { slug: 'globex', key: 'TABLE_READY', lang: 'en' }],
+  ['brand template', { slug: 'acme', key: 'ORDER_PLACED', ids: ['msg91=7'], senderId: '', maxLength: '40' }],
+  ['brand template', { slug: 'acme', key: 'ORDER_PLACED', remove: true }],
+  ['app set', { appId: 'till', anyBrand: true, operations: ['otp', 'notify'], perMinute: 'default' }],
+  ['app set', { appId: 'till', newCountrySmsPerDay: '5' }],
+  ['app set', { appId: 'shop', brands: ['globex'] }],
+  ['app webhook', { appId: 'till', url: 'https://other.example/events', events: ['otp.locked'] }],
+  ['app webhook', { appId: 'till', off: true }],
+  ['app webhook', { appId: 'shop', url: 'https://shop.example/events' }],
+  ['destination set', { rule: 'GB', action: 'monitor', sender: 'Acme', route: 'plain' }],
+  ['destination set', { rule: '*', action: 'block' }],
+  ['destination remove', { rule: 'GB', brand: 'globex' }],
+  ['budget set', { scope: 'server', period: 'day', amount: '1', stops: false }],
+  ['budget set', { scope: 'country:*', period: 'day', amount: '1' }],
+  ['budget remove', { scope: 'brand:acme', of: 'codes' }],
+  ['budget remove', { scope: 'server' }],
+  ['price import', { prices: 'prefix,currency,price\n+44,EUR,0.05' }],
+  ['price import', { prices: 'prefix,currency,price\n+44,USD,0.05' }],
+  ['relay set', { name: 'login', brand: 'globex', app: 'none', minutes: '7' }],
+  ['relay remove', { name: 'login' }],
+  ['relay add', { name: 'other', kind: 'keycloak', brand: 'acme' }],
+]
+
+test('after any changes, --prune restores what was exported', async () => {
+  await operate(app, 'app issue', { appId: 'shop' })
+  await apply(whole)
+  const first = await exported()
+  const path = fileOf(first)
+  await fc.assert(
+    fc.asyncProperty(fc.shuffledSubarray([...changes], { minLength: 1 }), async (some) => {
+      for (const [name, entered] of some)
+        await operate(app, name, entered).catch((error: unknown) => {
+          if (!(error instanceof OperatorError)) throw error
+        })
+      await command('apply', path, '--prune')
+      expect(await exported()).toBe(first)
+      expect(await command('apply', path, '--prune')).toEqual(['No differences.'])
+    }),
+    { numRuns: 15 },
+  )
 })

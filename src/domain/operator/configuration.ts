@@ -41,14 +41,14 @@ export interface Section {
   readonly defaults: Entered
   /** With the key of an entry and these fields. Absent: entries cannot be removed. */
   readonly removal?: { readonly action: Action<ActionPorts>; readonly fields?: Entered }
-  /** Of an entry that is stored. @param written as in the file. Undefined: `set`. */
-  readonly change?: (entry: Entered, written: Entered) => readonly [Action<ActionPorts>, Entered]
+  /** Of an entry that is stored. Absent: `set`. */
+  readonly change?: Action<ActionPorts>
+  /** Fields that every change has. */
+  readonly always?: Entered
   /** What the other entries may need before an entry can be as the file has it. */
   readonly first?: (entry: Entered, before: Entered | undefined) => Entered | undefined
-  /** What an entry that is not stored means already. */
-  readonly unstored?: Entered
-  /** A new entry has a secret. */
-  readonly makesSecret?: true
+  /** What is not stored is as the defaults. */
+  readonly storesNoDefaults?: true
   /** Fields of a stored entry that cannot change. */
   readonly fixed?: readonly string[]
   /** With what fields mean for others. @param langOf of a brand */
@@ -104,14 +104,11 @@ export const sections: readonly Section[] = [
       ),
     defaults: { subject: '', html: '' },
     removal: { action: named('text remove') },
-    // Variables are of the template: those of another entry may be newer than the stored ones.
-    change: (entry, { variables }) => [named('text set'), { ...entry, variables }],
     // Until the texts in other languages are changed too, they have the earlier variables.
     first: (entry, before) => {
-      const names = wordsIn(entry.variables).map(nameOfVariable)
-      const earlier = wordsIn(before?.variables).filter((each) => !names.includes(nameOfVariable(each)))
-      if (earlier.length === 0) return undefined
-      return { ...entry, variables: [...wordsIn(entry.variables), ...earlier] }
+      if (!before || !entry.variables) return undefined
+      const all = [...wordsIn(before.variables), ...wordsIn(entry.variables)]
+      return { ...entry, variables: [...new Map(all.map((each) => [each.split(':')[0], each])).values()] }
     },
     complete: (entry, langOf) => ({ ...entry, lang: entry.lang ?? langOf(nameKey(String(entry.slug))) }),
   }),
@@ -129,7 +126,7 @@ export const sections: readonly Section[] = [
       ),
     defaults: { ids: [], senderId: '', maxLength: '' },
     removal: { action: named('brand template'), fields: { remove: true } },
-    change: (entry) => [named('brand template'), { ...entry, replaces: true }],
+    always: { replaces: true },
   }),
   section('apps', 'app set', {
     key: ['appId'],
@@ -139,7 +136,7 @@ export const sections: readonly Section[] = [
         anyBrand: scope.brands.length === 0 || undefined,
       })),
     defaults: everything,
-    unstored: everything,
+    storesNoDefaults: true,
     // The app and its keys stay.
     removal: { action: named('app set'), fields: everything },
     complete: (entry) => ({
@@ -157,16 +154,14 @@ export const sections: readonly Section[] = [
       })),
     defaults: { events: eventTypes },
     removal: { action: named('app webhook'), fields: { off: true } },
-    change: (entry) => [named('app webhook'), { ...entry, keepSecret: true }],
-    makesSecret: true,
+    always: { keepSecret: true },
   }),
   section('destinations', 'destination set', {
     without: ['isGroup'],
     key: ['rule', 'brand'],
     stored: ({ rows: { rules } }) =>
-      rules.map(({ rule, brandSlug, action, providers, sender, route }) => ({
-        ...{ rule, action, brand: brandSlug ?? '', providers },
-        ...{ sender: sender ?? '', route: route ?? '' },
+      rules.map(({ brandSlug, sender, route, ...rule }) => ({
+        ...{ ...rule, brand: brandSlug ?? '', sender: sender ?? '', route: route ?? '' },
       })),
     defaults: { providers: [], sender: '', route: '' },
     removal: { action: named('destination remove') },
@@ -185,23 +180,17 @@ export const sections: readonly Section[] = [
     key: ['name'],
     stored: ({ rows: { relays } }) =>
       relays.map(({ name, kind, brandSlug: brand, appId, minutes }) => ({
-        ...{ name, kind, brand, minutes: String(minutes), app: appId ?? '' },
+        ...{ name, kind, brand, minutes: String(minutes), app: appId ?? noApp },
       })),
-    defaults: { minutes: '5', app: '' },
+    defaults: { minutes: '5', app: noApp },
     removal: { action: named('relay remove') },
-    change: (entry) => [named('relay set'), { ...entry, app: entry.app || noApp }],
+    change: named('relay set'),
     fixed: ['kind', 'secret'],
-    makesSecret: true,
   }),
 ]
 
 function wordsIn(written: Written): readonly string[] {
   return Array.isArray(written) ? written : []
-}
-
-/** @param variable such as `guest:text:30` */
-function nameOfVariable(variable: string): string | undefined {
-  return variable.split(':')[0]
 }
 
 /** Of the configuration file, as JSON Schema, for editors. */
@@ -249,7 +238,7 @@ export interface DesiredEntry {
 export interface Desired {
   readonly sections: ReadonlyMap<Section, readonly DesiredEntry[]>
   /** Undefined: not in the file. */
-  readonly prices: string | undefined
+  readonly prices: { readonly text: string; readonly rows: readonly PriceRow[] } | undefined
 }
 
 export interface Difference {
@@ -263,22 +252,18 @@ export interface Difference {
   readonly line?: number
   /** Why it cannot be applied. */
   readonly fault?: string | undefined
-  /** otpost makes a secret, which someone must see. */
-  readonly makesSecret?: boolean
 }
 
 /**
  * In the order in which they are applied, as far as they do not need each other.
- * @param prices of the file. Empty: none, or they have a fault
  * @param prune also what is stored and not in a list of the file; fields that an entry leaves out become their defaults
  */
 export function differencesOf(
   desired: Desired,
   configuration: Configuration,
-  prices: readonly PriceRow[],
   prune: boolean,
 ): readonly Difference[] {
-  const currency = prices[0]?.currency
+  const currency = desired.prices?.rows[0]?.currency
   const { brands, rows } = configuration
   // They would reject the prices.
   const isNewCurrency = currency !== undefined && currency !== configuration.prices[0]?.currency
@@ -287,7 +272,7 @@ export function differencesOf(
   const differences = [...desired.sections].flatMap(([section, entries]) => {
     const stored = new Map(section.stored(configuration).map((entry) => [keyOf(section, entry), entry]))
     const lines = new Map<string, number>()
-    const ofEntries = entries.map(({ line, entered }) => {
+    const ofEntries = entries.map(({ line, entered }): Difference | undefined => {
       const written = section.complete?.(entered, langOf) ?? entered
       const key = keyOf(section, written)
       const same = lines.get(key)
@@ -301,10 +286,28 @@ export function differencesOf(
         is &&
         section.name === 'budgets' &&
         foreign.find(({ scope, of }) => keyOf(section, { scope, of }) === key)
-      if (is && other && other.currency !== unitCurrency)
-        before.push({ action: budgetRemove, entered: is, words: '' })
-      const further = other ? [`currency: ${other.currency} → ${currency}`] : []
-      return differenceOf(section, { line, entered: written }, is, further)
+      if (other && other.currency !== unitCurrency)
+        before.push({ action: budgetRemove, entered: is ?? {}, words: '' })
+      const base = is ?? (section.storesNoDefaults && section.defaults)
+      const entry = { ...base, ...(prune && base && section.defaults), ...written }
+      const changes = base ? changesOf(section, base, entry) : []
+      if (other) changes.push(`currency: ${other.currency} → ${currency}`)
+      const { secret } = section.set.read(written)
+      if (typeof secret === 'string' && configuration.isSecretOf?.(String(is?.name), secret) === false)
+        changes.push('secret: another')
+      if (base && changes.length === 0) return undefined
+      const name = nameOf(section, written)
+      const fixed = is && section.fixed?.find((field) => changes.some((each) => each.startsWith(`${field}:`)))
+      return {
+        ...{ action: (is && section.change) ?? section.set, line },
+        // Variables are of the template: those of another entry may be newer than the stored ones.
+        entered: { ...entry, ...section.always, variables: written.variables },
+        first: section.first?.(entry, is),
+        words: is ? `~ ${name}: ${changes.join(', ')}` : `+ ${name}`,
+        fault:
+          fixed &&
+          `the ${fixed} of ${name} cannot change. Remove the stored one first, or choose another name.`,
+      }
     })
     const removed = [...stored].flatMap(([key, entry]) => {
       const { removal } = section
@@ -317,7 +320,7 @@ export function differencesOf(
     before.push(...removed)
     return ofEntries
   })
-  return [...before, ...priceDifference(desired, configuration, prices), ...differences].filter(
+  return [...before, ...priceDifference(desired, configuration), ...differences].filter(
     (each) => each !== undefined,
   )
 
@@ -327,49 +330,15 @@ export function differencesOf(
     const stored = entry && prune ? undefined : brands.find((each) => each.slug === slug)
     return String(entry?.lang || (stored ?? freshBrand(slug)).lang)
   }
-
-  /** @param is the stored entry @param further changes */
-  function differenceOf(
-    section: Section,
-    { line, entered: written }: DesiredEntry,
-    is: Entered | undefined,
-    further: readonly string[],
-  ): Difference | undefined {
-    const { set, defaults, fixed = [] } = section
-    const name = nameOf(section, written)
-    const base = is ?? section.unstored
-    const entry = { ...base, ...(prune && base && defaults), ...written }
-    const changes = base ? [...changesOf(section, base, entry), ...further] : []
-    const { secret } = section.set.read(written)
-    const isOther =
-      is && typeof secret === 'string' && configuration.isSecretOf?.(String(is.name), secret) === false
-    if (isOther) changes.push('secret: another')
-    if (base && changes.length === 0) return undefined
-    const first = section.first?.(entry, is)
-    if (!is) {
-      const makesSecret = section.makesSecret === true && secret === undefined
-      return { action: set, entered: entry, first, line, words: `+ ${name}`, makesSecret }
-    }
-    const [action, entered] = section.change?.(entry, written) ?? [set, entry]
-    const unchangeable = fixed.find((field) => changes.some((each) => each.startsWith(`${field}:`)))
-    const fault =
-      unchangeable &&
-      `the ${unchangeable} of ${name} cannot change. Remove the stored one first, or choose another name.`
-    return { action, entered, first, line, words: `~ ${name}: ${changes.join(', ')}`, fault }
-  }
 }
 
-function priceDifference(
-  { prices: text = '' }: Desired,
-  { prices: stored }: Configuration,
-  prices: readonly PriceRow[],
-): readonly Difference[] {
+function priceDifference({ prices }: Desired, { prices: stored }: Configuration): readonly Difference[] {
+  const { text = '', rows = [] } = prices ?? {}
   // An import replaces those of the providers that it names.
-  const providers = new Set(prices.map(({ provider }) => provider))
+  const providers = new Set(rows.map(({ provider }) => provider))
   const kept = stored.filter(({ provider }) => !providers.has(provider))
-  const isSame = prices.length > 0 && pricesText([...kept, ...prices]) === pricesText(stored)
-  if (isSame || text.trim() === '') return []
-  const words = `~ prices: ${prices.length} instead of ${stored.length - kept.length}`
+  if (pricesText([...kept, ...rows]) === pricesText(stored)) return []
+  const words = `~ prices: ${rows.length} instead of ${stored.length - kept.length}`
   return [{ action: priceImport, entered: { prices: text }, words }]
 }
 

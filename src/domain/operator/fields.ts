@@ -250,11 +250,15 @@ export class FieldFault extends InvalidInput {
 }
 
 /** The fields of an action, from JSON or YAML: text can be a number, null is nothing. @throws FieldFault */
-export function enteredIn(body: Readonly<Record<string, unknown>>, fields: Fields): Entered {
+export function enteredIn(
+  body: Readonly<Record<string, unknown>>,
+  fields: Fields,
+  of = 'this action',
+): Entered {
   const entered: Record<string, Written> = {}
   for (const [name, value] of Object.entries(body)) {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
-    if (!field || field.hasNoOption) throw new FieldFault(name, 'is no field of this action.')
+    if (!field || field.hasNoOption) throw new FieldFault(name, `is no field of ${of}.`)
     if (value !== null) entered[name] = writtenOf(name, field, value)
   }
   for (const [name, { isRequired }] of Object.entries(fields))

@@ -31,8 +31,14 @@ const longestMinutes = 60
 const appWords = {
   label: 'App',
   as: '--app <appid>',
-  help: 'the app whose limits, budget and scope apply',
+  help: 'the app whose limits, budget and scope apply; none for no app',
 } as const
+
+export const noApp = 'none'
+
+function appIn(text: string): string | null {
+  return text === noApp ? null : text
+}
 
 const minutesWords = {
   label: 'Minutes',
@@ -66,7 +72,7 @@ export const relayAdd = action(relayGroup, 'add', {
       as: '--brand <slug>',
       help: 'the brand whose text and providers send the codes',
     }),
-    app: optional(text, { ...appWords, none: 'none' }),
+    app: optional(appIn, { ...appWords, none: 'none' }),
     secret: optional(secretIn, {
       label: 'Secret of the identity system',
       as: '--secret-file <file>',
@@ -120,9 +126,6 @@ export const relayAdd = action(relayGroup, 'add', {
   },
 })
 
-/** For `relay set`. */
-export const noApp = 'none'
-
 /** Its URL and its secret stay. */
 export const relaySet = action(relayGroup, 'set', {
   role: 'operator',
@@ -136,21 +139,21 @@ export const relaySet = action(relayGroup, 'set', {
       help: 'the brand whose text and providers send the codes',
       none: 'as now',
     }),
-    app: optional(text, { ...appWords, help: `${appWords.help}; none for no app`, none: 'as now' }),
+    app: optional(appIn, { ...appWords, none: 'as now' }),
     minutes: optional(wholeNumber('minutes', 1, longestMinutes), minutesWords),
   },
   audit: { 'relay.set': 'Relay changed' },
   form: { path: 'relays/set' },
   run: async (ports: RelayChangePorts, { name, brand, app, minutes }) => {
     const brandSlug = brand === undefined ? undefined : await existingBrand(ports.brands, brand)
-    if (app !== undefined && app !== noApp) await requireApp(ports.apps, app)
+    if (app) await requireApp(ports.apps, app)
     await ports.policy.change({ actor: ports.actor, now: ports.now() }, ({ relays }) => {
       const relay = relays.find((each) => each.name === name)
       if (!relay) throw new OperatorError(`There is no relay ${name}.`)
       const is = {
         ...relay,
         brandSlug: brandSlug ?? relay.brandSlug,
-        appId: app === noApp ? null : (app ?? relay.appId),
+        appId: app === undefined ? relay.appId : app,
         minutes: minutes ?? relay.minutes,
       }
       const details = differences(relay, is)
