@@ -116,7 +116,7 @@ describe('the proof', () => {
     expect(late.body).not.toHaveProperty('proof')
   })
 
-  test('is not of a code for another purpose or transaction', async () => {
+  test('of a code for a purpose and a transaction has both in the form that is compared, and is of no other', async () => {
     const transaction = { amount: '10', currency: 'EUR', payee: 'City Water' }
     await app.post('/otp/send', { phone, purpose: 'payment', transaction })
     const right = { phone, otp: await app.lastCode('12025550143'), purpose: 'payment', transaction }
@@ -125,7 +125,8 @@ describe('the proof', () => {
       expect(body.error).toBe('mismatch')
       expect(body).not.toHaveProperty('proof')
     }
-    const { body } = await verified(right)
+    const equal = { ...transaction, amount: '010.0', currency: 'eur' }
+    const { body } = await verified({ ...right, transaction: equal })
     expect(await checked(body.proof)).toMatchObject({ purpose: 'payment', transaction })
   })
 

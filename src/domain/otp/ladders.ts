@@ -179,7 +179,7 @@ export class Ladders {
   }
 
   private async process(due: DueLadder): Promise<void> {
-    const { ladderStore: ladders, ladder, now, sealing, secrets } = this.ports
+    const { ladderStore: ladders, ladder, now, sealing, secrets, store, conversionFeedback } = this.ports
     const { requestId } = due
     const step = stepOf(due, ladder)
     if (step !== 'next') return ladders.end(requestId, step.end)
@@ -192,14 +192,20 @@ export class Ladders {
       ...{ isJob: true, operation, app, brand, channel: 'SMS', recipient: mask({ channel: 'SMS', to }) },
       ...{ recipientHash: secrets.subjects('SMS', to)[0], attemptsBegun: due.attempts },
     }
-    await this.climb(context, { row: due, waiting })
+    const isAccepted = await this.climb(context, { row: due, waiting })
+    const last = context.attempts.findLast(mayBeSent)
+    if (isAccepted && last) {
+      const code = { subject: secrets.subjects('SMS', to), brandSlug: brand, id: requestId }
+      const messageId = conversionFeedback?.accepts(last.provider) ? last.providerMessageId : null
+      await store.setProvider(code, last.provider, messageId, now())
+    }
     this.ports.tried(context)
   }
 
   /** @returns whether a provider accepted the code */
   private async climb(context: RequestContext, climb: Climb): Promise<boolean> {
     const { ladderStore } = this.ports
-    const { row, waiting } = climb
+    const { row } = climb
     const settles: Settle[] = []
     const ways = waysIn(row.ways)
     let sent: Sent = 'next'
@@ -207,7 +213,7 @@ export class Ladders {
       for (let place = 0; place < ways.length && sent === 'next'; place++) {
         const rest = ways.slice(place + 1)
         sent = await this.send(context, climb, ways.slice(place), settles)
-        if (sent === 'accepted') await this.saveSent(context, row, rest, waiting)
+        if (sent === 'accepted') await this.saveSent(context, row, rest)
       }
     } finally {
       for (const settle of settles)
@@ -293,28 +299,19 @@ export class Ladders {
     return [...limits.filter(isNoCooldown), { refusal: isDenied ? new Failure('rate_limited') : undefined }]
   }
 
-  /** @param waiting unless the request does the rest */
   private async saveSent(
     context: RequestContext,
     { requestId, reportKeys: known }: Climb['row'],
     ways: readonly PhoneWay[],
-    waiting?: WaitingCode,
   ): Promise<void> {
-    const { ladderStore, ladder, now, store, secrets, conversionFeedback } = this.ports
+    const { ladderStore, ladder, now } = this.ports
     const sent = context.attempts.filter(mayBeSent)
-    const last = sent.at(-1)
-    if (last && waiting) {
-      const { provider, providerMessageId } = last
-      const code = { subject: secrets.subjects('SMS', waiting.to), brandSlug: waiting.brand, id: requestId }
-      const messageId = conversionFeedback?.accepts(provider) ? providerMessageId : null
-      await store.setProvider(code, provider, messageId, now())
-    }
     if (ways.length === 0) return ladderStore.end(requestId, 'its last way was used')
     const sentAt = now()
     const keys = sent.flatMap(({ reportKey }) => reportKey ?? [])
     await ladderStore.sent({
       ...{ requestId, ways: ways.join(), sentAt, dueAt: dueAfter(ladder, sentAt) },
-      ...{ attempts: context.attemptsBegun, reportKey: last?.reportKey ?? null },
+      ...{ attempts: context.attemptsBegun, reportKey: sent.at(-1)?.reportKey ?? null },
       reportKeys: [known, ...keys].join(' ').trim(),
     })
   }
