@@ -6,7 +6,6 @@ import { readConfigurationFile } from '../config/configuration-file.ts'
 import { ConfigError } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { InvalidInput, OperatorError } from '../domain/ground/operator-error.ts'
-import type { Action } from '../domain/operator/action.ts'
 import type { ActionPorts } from '../domain/operator/actions.ts'
 import {
   type Configuration,
@@ -93,7 +92,14 @@ export async function apply(
       const printed = new Map<Difference, readonly string[]>()
       const attempt = async ({ action, entered, first, words, fault }: Difference) => {
         if (fault !== undefined) throw new InvalidInput(fault)
-        if (hidesSecrets && words.startsWith('+') && entered.secret === undefined) refuseNewSecret(action)
+        const needs = {
+          'relay add': 'The relay needs a secretFile',
+          'app webhook': 'The webhook needs a secret',
+        }[action.name]
+        if (hidesSecrets && needs && words.startsWith('+') && entered.secret === undefined)
+          throw new InvalidInput(
+            `${needs}, since no one would see one that otpost makes at the start of a server. \`otpost apply\` with this file prints it: run it before the start.`,
+          )
         if (first) await action.perform(own, first).catch(ignored)
         const { secret } = await action.perform(own, entered)
         const isShown = secret !== undefined && !dryRun && !hidesSecrets
@@ -127,14 +133,6 @@ export async function apply(
 /** What follows has the reason. */
 function ignored(error: unknown): void {
   if (!(error instanceof OperatorError)) throw error
-}
-
-function refuseNewSecret({ name }: Action<ActionPorts>): void {
-  if (name !== 'relay add' && name !== 'app webhook') return
-  const own = name === 'relay add' ? 'The relay needs a secretFile' : 'The webhook needs a secret'
-  throw new InvalidInput(
-    `${own}, since no one would see one that otpost makes at the start of a server. \`otpost apply\` with this file prints it: run it before the start.`,
-  )
 }
 
 /** Apps of the file need no key yet. */

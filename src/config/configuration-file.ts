@@ -45,7 +45,8 @@ export function readConfigurationFile(
     try {
       return read()
     } catch (error) {
-      if (!(error instanceof InvalidInput)) throw error
+      // A ReferenceError: an alias is unknown, or stands for more than fits into memory.
+      if (!(error instanceof InvalidInput || error instanceof ReferenceError)) throw error
       faults.push(`line ${line}: ${error.message}`)
       return undefined
     }
@@ -95,7 +96,7 @@ export function readConfigurationFile(
     return items.flatMap((item) => {
       const line = lineOf(item)
       const read = () => {
-        const entry = valueIn(item)
+        const entry: unknown = isAlias(item) || isMap(item) ? item.toJS(document) : undefined
         if (!isObject(entry)) throw new InvalidInput(`${section.name}: an entry must be a map of fields.`)
         const { fields } = section
         const entered = enteredIn(withFiles(entry, fields), fields, section.name)
@@ -110,29 +111,15 @@ export function readConfigurationFile(
     })
   }
 
-  /** Aliases can be unknown, or stand for more than fits into memory. */
-  function valueIn(item: unknown): unknown {
-    try {
-      return isAlias(item) || isMap(item) ? item.toJS(document) : undefined
-    } catch (error) {
-      throw new InvalidInput(error instanceof Error ? error.message : String(error))
-    }
-  }
-
   function withFiles(entry: Readonly<Record<string, unknown>>, fields: Fields) {
     const read = Object.entries(entry).map(([name, value]) => {
-      const own = ownName(name)
+      const own = name.replace(/File$/, '')
       if (fields[name] || !fields[own]?.isFile) return [name, value]
       if (Object.hasOwn(entry, own)) throw new InvalidInput(`The entry has both ${own} and ${name}.`)
       return [own, beside(value)]
     })
     return Object.fromEntries(read) as Record<string, unknown>
   }
-}
-
-/** Of the field that `textFile` is for. */
-function ownName(name: string): string {
-  return name.replace(/File$/, '')
 }
 
 /** @throws InvalidInput */

@@ -282,12 +282,9 @@ export function differencesOf(
       }
       lines.set(key, line)
       const is = stored.get(key)
-      const other =
-        is &&
-        section.name === 'budgets' &&
-        foreign.find(({ scope, of }) => keyOf(section, { scope, of }) === key)
-      if (other && other.currency !== unitCurrency)
-        before.push({ action: budgetRemove, entered: is ?? {}, words: '' })
+      const other = foreign.find(({ scope, of }) => is?.scope === scope && is.of === of)
+      if (is && other && other.currency !== unitCurrency)
+        before.push({ action: budgetRemove, entered: is, words: '' })
       const base = is ?? (section.storesNoDefaults && section.defaults)
       const entry = { ...base, ...(prune && base && section.defaults), ...written }
       const changes = base ? changesOf(section, base, entry) : []
@@ -298,11 +295,11 @@ export function differencesOf(
       if (base && changes.length === 0) return undefined
       const name = nameOf(section, written)
       const fixed = is && section.fixed?.find((field) => changes.some((each) => each.startsWith(`${field}:`)))
+      // Variables are of the template: those of another entry may be newer than the stored ones.
+      const whole = { ...entry, ...section.always, variables: written.variables }
       return {
-        ...{ action: (is && section.change) ?? section.set, line },
-        // Variables are of the template: those of another entry may be newer than the stored ones.
-        entered: { ...entry, ...section.always, variables: written.variables },
-        first: section.first?.(entry, is),
+        ...{ action: (is && section.change) ?? section.set, line, entered: whole },
+        first: section.first?.(whole, is),
         words: is ? `~ ${name}: ${changes.join(', ')}` : `+ ${name}`,
         fault:
           fixed &&
