@@ -45,7 +45,7 @@ export function readConfigurationFile(
     try {
       return read()
     } catch (error) {
-      // A ReferenceError: an alias is unknown, or stands for more than fits into memory.
+      // A ReferenceError: an alias is unknown, or has more than fits into memory.
       if (!(error instanceof InvalidInput || error instanceof ReferenceError)) throw error
       faults.push(`line ${line}: ${error.message}`)
       return undefined
