@@ -32,7 +32,7 @@ async function printCheck(
     const brandSlug = brand === undefined ? null : await existingBrand(context.brands, brand)
     const ports = { ...context, ...numbers, guard: context.guardReader }
     const checked = await checkDestination(ports, await destinationConfig(env), digits, brandSlug)
-    const { country, kind, decision, guard } = checked
+    const { country, kind, decision, guard, leftOut } = checked
     const { action, rule, reason } = decision
     if (json) {
       const { providers = [], sender = null, route = null } = rule ?? {}
@@ -45,6 +45,7 @@ async function printCheck(
     print(`${numbers.formatPhone(digits)}: ${countryWords(country)}, ${kindInWords(kind)}.`)
     print(decisionWords(decision))
     if (rule && action !== 'block') print(`Rule ${ruleName(rule)}: ${ruleWords(rule)}.`)
+    if (leftOut !== null) print(leftOut)
     if (guard !== null) print(guard)
   })
 }

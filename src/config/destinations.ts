@@ -19,7 +19,7 @@ export function readDestinationConfig(env: Env) {
       smsMode,
       plain: settings.list(messageSettings.SMS_PLAIN),
       template: smsMode === 'plain' ? [] : settings.list(messageSettings.SMS_TEMPLATE),
-      others: otherWaysIn(settings).map(({ spec }) => spec.name),
+      others: Object.fromEntries(otherWaysIn(settings).map(({ way, spec }) => [way, [spec.name]])),
     },
     smsCountries: readCountries(settings, smsSpendSettings.SMS_COUNTRIES),
     guard: settings.oneOf(smsSpendSettings.GUARD),

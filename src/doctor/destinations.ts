@@ -2,7 +2,7 @@ import type { DestinationConfig } from '../config/destinations.ts'
 import { type DestinationRule, mobileCountryOf } from '../domain/delivery/destination.ts'
 import { type Finding, fail, ok, warn } from '../domain/health/problem.ts'
 import { openDestinations } from '../domain/health/protection.ts'
-import { ruleName, ruleProblems } from '../domain/operator/destinations.ts'
+import { leftOutWays, ruleName, ruleProblems } from '../domain/operator/destinations.ts'
 
 const what = 'destinations'
 
@@ -32,7 +32,11 @@ export function destinationFindings(
       `Set a rule for ${other} or for a prefix.`,
     ),
   )
-  return [summary(rules, smsCountries), ...broken, ...territories]
+  const narrow = rules.flatMap((rule) => {
+    const problem = leftOutWays(rule, routes)
+    return problem === null ? [] : warn(what, problem, 'If that is intended, leave it.')
+  })
+  return [summary(rules, smsCountries), ...broken, ...territories, ...narrow]
 }
 
 function summary(rules: readonly DestinationRule[], smsCountries: readonly string[]): Finding {

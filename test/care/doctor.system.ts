@@ -781,6 +781,12 @@ describe('findings', () => {
     await set('*', 'block')
     const ok = await examined({ ...settings, SMS_COUNTRIES: 'IN' })
     expect(ok.of('destinations')).toEqual(['ok: SMS_COUNTRIES=IN and 2 stored rules.'])
+    const ways = await examined({ ...settings, SMS_COUNTRIES: 'IN', TELEGRAM_TOKEN: 'token' })
+    expect(ways.of('destinations').slice(1)).toEqual([
+      expect.stringMatching(
+        /^warn: The rule names only webhook, so no code goes by telegram to GB\. Add telegram/,
+      ),
+    ])
     expect((await examined({ ...here.env, SMS_COUNTRIES: 'EH' })).of('destinations')).toEqual([
       'ok: SMS_COUNTRIES=EH and 2 stored rules.',
       expect.stringMatching(/^fail: SMS of the rule GB fail\. webhook is not a provider of this server/),

@@ -21,8 +21,14 @@ const { brands, policy, audit, acting } = service.app.context
 const ports = { ...acting(tester), brands, isCountry: isRegion }
 
 const settings: Readonly<Record<string, RouteSettings>> = {
-  plain: { smsMode: 'plain', plain: ['twilio', 'kannel'], template: [], others: ['whatsapp'] },
-  hybrid: { smsMode: 'hybrid', plain: ['twilio', 'kannel'], template: ['msg91', 'kannel'], others: [] },
+  plain: { smsMode: 'plain', plain: ['twilio', 'kannel'], template: [], others: {} },
+  hybrid: { smsMode: 'hybrid', plain: ['twilio', 'kannel'], template: ['msg91', 'kannel'], others: {} },
+  ways: {
+    smsMode: 'plain',
+    plain: ['twilio'],
+    template: [],
+    others: { whatsapp: ['whatsapp'], voice: ['twilio-voice'] },
+  },
 }
 
 /** @param options such as `--providers twilio,kannel --brand acme --group` */
@@ -50,15 +56,15 @@ const remove = (asked: Entered) => destinationRemove.perform(ports, asked)
 
 describe('destination set (design D40)', () => {
   test('names providers of other ways too', async () => {
-    const { warnings } = await set(requested('AE', 'allow', '--providers twilio,whatsapp'))
+    const { warnings } = await set(requested('AE', 'allow', '--providers twilio,whatsapp'), 'ways')
     expect((await policy.rows()).rules.at(-1)).toMatchObject({
       rule: 'AE',
       providers: ['twilio', 'whatsapp'],
     })
     await remove(requested('AE', ''))
     expect(JSON.stringify(warnings)).not.toContain('SMS of that route')
-    await expect(set(requested('AE', 'allow', '--providers telegram'))).rejects.toThrow(
-      'telegram is not a provider of this server. Add it to SMS_PLAIN, or use twilio, kannel, whatsapp.',
+    await expect(set(requested('AE', 'allow', '--providers telegram'), 'ways')).rejects.toThrow(
+      'telegram is not a provider of this server. Add it to SMS_PLAIN, or use twilio, whatsapp, twilio-voice.',
     )
   })
 
@@ -132,6 +138,24 @@ describe('destination set (design D40)', () => {
     ['GB', 'allow', '--providers msg91', 'hybrid', ['GB'], [/None of msg91 is in SMS_PLAIN/]],
     ['GB', 'allow', '--providers kannel --route template', 'hybrid', ['GB'], []],
     ['US', 'block', '--sender +12025550123', 'hybrid', [], []],
+    ['US', 'allow', '--providers twilio,whatsapp,twilio-voice', 'ways', ['US'], []],
+    ['US', 'block', '--providers twilio', 'ways', ['US'], []],
+    [
+      'US',
+      'monitor',
+      '--providers twilio',
+      'ways',
+      ['US'],
+      [/no code goes by whatsapp or voice to US\. Add whatsapp and twilio-voice to its providers/],
+    ],
+    [
+      'US',
+      'allow',
+      '--providers whatsapp',
+      'ways',
+      ['US'],
+      [/so SMS of that route to US fail\. Codes go by whatsapp\.$/, /no code goes by voice to US/],
+    ],
     ['US', 'block', '--sender 24273', 'hybrid', [], []],
     ['US', 'block', `--sender MG${'0a'.repeat(16)}`, 'hybrid', [], []],
   ])(

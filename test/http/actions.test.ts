@@ -323,6 +323,7 @@ const rows: Readonly<Record<string, Row>> = {
       [{ ids: ['acme-sms=1'] }, 'Unknown provider acme-sms.', 2],
       [{ ids: ['1', '2'] }, 'The id is given twice.', 2],
       [{ ids: ['twilio=a b'] }, 'The template id must be', 2],
+      [{ ids: ['whatsapp=Order-Placed'] }, 'The template name of WhatsApp must be', 2],
       [{ senderId: 'AC ME' }, 'The sender id must be', 2],
       [{ lang: 'x y' }, 'x y is not a BCP 47 tag', 2],
       [{ key: 'GONE', ids: [], senderId: undefined, remove: true }, 'Unknown template GONE.', 2],

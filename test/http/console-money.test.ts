@@ -36,7 +36,7 @@ test('prices are checked, shown as changes and imported in the browser', async (
     expect(next).toContain(change)
   const check = await visitor.post('/admin/destinations/check', { number: '+371 20 000 000' })
   expect(textOf(check.html)).toContain(
-    'Price of one segment Provider Prefix Price outbox +371 0.07 Prices of one segment in EUR.',
+    'Price of one segment, message or call Provider Prefix Price outbox +371 0.07 Prices of one segment, message or call in EUR.',
   )
 })
 

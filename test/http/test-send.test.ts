@@ -46,6 +46,16 @@ describe('a test message', () => {
     )
   })
 
+  test('is no call to a country that codes do not call, by SMS it goes there', async () => {
+    await api.close()
+    const phoneRoutes = { plain: [provider], voice: [chat] }
+    api = await createTestApp({ VOICE_COUNTRIES: 'GB' }, { phoneRoutes })
+    await expect(send({ provider: 'chat' })).rejects.toThrow('Latvia (LV), which this server does not call')
+    await send({ provider: 'one' })
+    await send({ provider: 'chat', to: '+447400123456' })
+    expect([provider, chat].map(({ sent }) => sent.map(({ route }) => route))).toEqual([['plain'], ['voice']])
+  })
+
   test('has the text of the brand with a code that no request can verify', async () => {
     await store('LOGIN_OTP', 'Acme-Code {{otp}}', 'de')
     const tested = await send({ lang: 'DE' })

@@ -18,7 +18,7 @@ import { advice, see } from '../ground/advice.ts'
 import type { AuditReader, AuditRecord } from '../ground/audit.ts'
 import { count, counted } from '../ground/format.ts'
 import { InvalidInput, OperatorError } from '../ground/operator-error.ts'
-import type { PhoneRoutes, SmsRoute } from '../ground/providers.ts'
+import { mapRoutes, type OtherWay, type PhoneRoutes, type SmsRoute } from '../ground/providers.ts'
 import type { CountrySms } from '../guard/counts.ts'
 import type { GuardMode } from '../guard/guard.ts'
 import { modeInForce } from '../guard/mode.ts'
@@ -40,21 +40,16 @@ export interface RouteSettings {
   readonly plain: readonly string[]
   /** Names of providers in SMS_TEMPLATE. Empty if OTP_SMS_MODE is plain. */
   readonly template: readonly string[]
-  /** Names of the providers of other ways than SMS. */
-  readonly others: readonly string[]
+  /** Names of providers, by way. */
+  readonly others: Partial<Readonly<Record<OtherWay, readonly string[]>>>
 }
 
 export function routeSettings(
   smsMode: SmsMode,
-  { plain, template, ...others }: PhoneRoutes<{ readonly name: string }>,
+  phoneRoutes: PhoneRoutes<{ readonly name: string }>,
 ): RouteSettings {
-  const names = (providers: typeof plain) => providers.map(({ name }) => name)
-  return {
-    smsMode,
-    plain: names(plain),
-    template: names(template),
-    others: names(Object.values(others).flat()),
-  }
+  const { plain, template, ...others } = mapRoutes(phoneRoutes, (all) => all.map(({ name }) => name))
+  return { smsMode, plain, template, others }
 }
 
 export interface RulePorts extends PolicyPorts {
@@ -309,14 +304,31 @@ export function ruleWords({ action, providers, sender, route }: DestinationRule)
 
 type RuleOptions = Pick<DestinationRule, 'providers' | 'sender' | 'route'>
 
+/** Each once. */
+export function providerNames({ plain, template, others }: RouteSettings): readonly string[] {
+  return [...new Set([...plain, ...template, ...Object.values(others).flat()])]
+}
+
+/** Which ways a rule shuts off, because it names providers of others. Null: none. */
+export function leftOutWays(
+  { rule, action, providers }: Pick<DestinationRule, 'rule' | 'action' | 'providers'>,
+  { others }: RouteSettings,
+): string | null {
+  const left = Object.entries(others).filter(([, names]) => leavesNone(providers, names))
+  if (action === 'block' || left.length === 0) return null
+  const ways = left.map(([way]) => way).join(' or ')
+  const names = left.flatMap(([, all]) => all).join(' and ')
+  return `The rule names only ${providers.join(', ')}, so no code goes by ${ways} to ${rule === '*' ? 'other countries' : rule}. Add ${names} to its providers to change that.`
+}
+
 /** What makes SMS of a rule fail on this server, as sentences. */
 export function ruleProblems({ providers, sender, route }: RuleOptions, routes: RouteSettings): string[] {
   const problems: string[] = []
-  const configured = [...routes.plain, ...routes.template, ...routes.others]
+  const configured = providerNames(routes)
   const missing = providers.filter((name) => !configured.includes(name))
   for (const name of missing) {
     problems.push(
-      `${name} is not a provider of this server. Add it to ${settingsOf(routes)}, or use ${[...new Set(configured)].join(', ')}.`,
+      `${name} is not a provider of this server. Add it to ${settingsOf(routes)}, or use ${configured.join(', ')}.`,
     )
   }
   if (route === 'template' && routes.smsMode === 'plain') {
@@ -372,14 +384,18 @@ function ruleWarnings(
       })
     }
   }
+  const open = Object.entries(routes.others).filter(([, names]) => !leavesNone(providers, names))
+  const reached = open.length === 0 ? '' : ` Codes go by ${open.map(([way]) => way).join(' or ')}.`
   for (const each of smsRouteNames) {
     const isUsed = each === 'plain' || routes.smsMode !== 'plain'
     if (action !== 'block' && route === null && isUsed && leavesNone(providers, routes[each])) {
       warnings.push({
-        text: `None of ${providers.join(', ')} is in ${settingNames[each]}, so SMS of that route to ${first.rule} fail.`,
+        text: `None of ${providers.join(', ')} is in ${settingNames[each]}, so SMS of that route to ${first.rule} fail.${reached}`,
       })
     }
   }
+  const leftOut = leftOutWays(first, routes)
+  if (leftOut !== null) warnings.push({ text: leftOut })
   const isOpen = all.findLast(({ rule, brandSlug }) => rule === '*' && brandSlug === null)?.action
   if (action === 'allow' && first.rule !== '*' && (isOpen ?? 'allow') === 'allow') {
     warnings.push({
@@ -440,7 +456,11 @@ export type CheckedDestination = Awaited<ReturnType<typeof checkDestination>>
 /** `destination check`: what the rules decide, and what the guard's entry for the number does. @param digits `Recipient.to` */
 export async function checkDestination(
   { policy, guard, now, destinationOf }: CheckPorts,
-  settings: { readonly smsCountries: readonly string[]; readonly guard: GuardMode },
+  settings: {
+    readonly smsCountries: readonly string[]
+    readonly guard: GuardMode
+    readonly routes: RouteSettings
+  },
   digits: string,
   brandSlug: string | null,
 ) {
@@ -448,8 +468,10 @@ export async function checkDestination(
   const destination = destinationOf(digits)
   const listed = new DestinationRules(listedRules(settings.smsCountries, rules))
   const entry = guardEntryOf(digits, prefixes, now())
+  const decision = listed.decide(digits, destination, brandSlug)
   return {
-    ...{ digits, ...destination, decision: listed.decide(digits, destination, brandSlug) },
+    ...{ digits, ...destination, decision },
+    leftOut: decision.rule && leftOutWays(decision.rule, settings.routes),
     guard: entry ? guardWords(entry, modeInForce(guardMode, settings.guard, now()).mode) : null,
   }
 }

@@ -222,7 +222,9 @@ function wayOf(
   },
 ): SmsWay {
   const isTemplate = sms.template !== null
-  const routed = smsWay(ports, context, recipient, { field: 'to', brand, policy, isTemplate })
+  const isCall = ports.phoneRoutes.voice?.some(({ name }) => name === provider)
+  const about = { field: 'to', brand, policy, isTemplate, way: isCall ? 'voice' : 'sms' } as const
+  const routed = smsWay(ports, context, recipient, about)
   const way =
     provider === undefined
       ? routed

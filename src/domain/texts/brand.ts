@@ -273,7 +273,11 @@ function registrationProblems(
   if (maxLength !== null && !(Number.isInteger(maxLength) && maxLength >= 30 && maxLength <= 40)) {
     problems.push('The greatest length of a value must be a whole number from 30 to 40.')
   }
-  if ([id, ...Object.values(ids)].some((each) => each !== null && !registeredId.test(each))) {
+  const { whatsapp, ...others } = ids
+  if (whatsapp !== undefined && !/^[a-z0-9_]{1,512}$/.test(whatsapp)) {
+    problems.push('The template name of WhatsApp must be 1 to 512 lower-case letters, digits and _.')
+  }
+  if ([id, ...Object.values(others)].some((each) => each !== null && !registeredId.test(each))) {
     problems.push(`The template id must be ${registeredIdInWords}.`)
   }
   if (senderId !== null && !/^\+?[A-Za-z0-9]{1,15}$/.test(senderId)) {

@@ -190,17 +190,18 @@ function Check({ model: { check, brands } }: { model: DestinationsModel }) {
                 'Rule that applies':
                   result.decision.rule &&
                   `${ruleName(result.decision.rule)}: ${ruleWords(result.decision.rule)}`,
+                'Ways that it shuts off': result.leftOut,
                 Guard: result.guard ?? 'No prefix of this number is blocked or allowed.',
               }}
             />
             <Table
-              caption="Price of one segment"
+              caption="Price of one segment, message or call"
               figures
               columns={columnsOf(priceListing, 'provider', 'prefix', 'price')}
               rows={result.price.prices.map((row) => cellsOf(priceListing, row))}
               empty=""
             />
-            <p class="hint">Prices of one segment in {result.price.currency}.</p>
+            <p class="hint">Prices of one segment, message or call in {result.price.currency}.</p>
           </>
         )}
       </div>

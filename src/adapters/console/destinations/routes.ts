@@ -1,5 +1,5 @@
 import { dayMs } from '../../../domain/ground/time.ts'
-import { authoredRules, checkDestination } from '../../../domain/operator/destinations.ts'
+import { authoredRules, checkDestination, providerNames } from '../../../domain/operator/destinations.ts'
 import { checkPrice } from '../../../domain/operator/money.ts'
 import { mostRead, readRoutes } from '../../../domain/operator/routes.ts'
 import { html } from '../answers.ts'
@@ -25,8 +25,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
       return shown(pageContext, { check: { number, brand, result: null, problem } }, 400)
     }
     const checked = await checkDestination({ ...ports, ...numbers }, settings, digits, brand || null)
-    const providers = [...routes.plain, ...routes.template]
-    const price = checkPrice(await ports.priceList(), digits, checked.kind, providers)
+    const price = checkPrice(await ports.priceList(), digits, checked.kind, providerNames(routes))
     const result = { ...checked, formatted: numbers.formatPhone(digits), price }
     return shown(pageContext, { check: { number, brand, result, problem: null } })
   })
@@ -40,7 +39,7 @@ export function destinationRoutes({ get, post, ports, settings }: PageHandler): 
     const model: DestinationsModel = {
       rules,
       brands: all.map(({ slug }) => slug),
-      providers: [...new Set([...routes.plain, ...routes.template])],
+      providers: providerNames(routes),
       hasTemplateRoute: routes.smsMode !== 'plain',
       countryCodes: numbers.countries,
       check: { number: '', brand: '', result: null, problem: null },
