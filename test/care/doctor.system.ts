@@ -784,7 +784,7 @@ describe('findings', () => {
     const ways = await examined({ ...settings, SMS_COUNTRIES: 'IN', TELEGRAM_TOKEN: 'token' })
     expect(ways.of('destinations').slice(1)).toEqual([
       expect.stringMatching(
-        /^warn: The rule names only webhook, so no code goes by telegram to GB\. Add telegram/,
+        /^warn: The rule names only webhook, so no code to GB uses telegram\. Add telegram/,
       ),
     ])
     expect((await examined({ ...here.env, SMS_COUNTRIES: 'EH' })).of('destinations')).toEqual([

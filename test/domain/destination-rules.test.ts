@@ -146,7 +146,7 @@ describe('destination set (design D40)', () => {
       '--providers twilio',
       'ways',
       ['US'],
-      [/no code goes by whatsapp or voice to US\. Add whatsapp and twilio-voice to its providers/],
+      [/no code to US uses whatsapp or voice\. Add whatsapp and twilio-voice to its providers/],
     ],
     [
       'US',
@@ -154,7 +154,7 @@ describe('destination set (design D40)', () => {
       '--providers whatsapp',
       'ways',
       ['US'],
-      [/so SMS of that route to US fail\. Codes go by whatsapp\.$/, /no code goes by voice to US/],
+      [/so SMS of that route to US fail\. Codes can use whatsapp\.$/, /no code to US uses voice/],
     ],
     ['US', 'block', '--sender 24273', 'hybrid', [], []],
     ['US', 'block', `--sender MG${'0a'.repeat(16)}`, 'hybrid', [], []],

@@ -318,7 +318,7 @@ export function leftOutWays(
   if (action === 'block' || left.length === 0) return null
   const ways = left.map(([way]) => way).join(' or ')
   const names = left.flatMap(([, all]) => all).join(' and ')
-  return `The rule names only ${providers.join(', ')}, so no code goes by ${ways} to ${rule === '*' ? 'other countries' : rule}. Add ${names} to its providers to change that.`
+  return `The rule names only ${providers.join(', ')}, so no code to ${rule === '*' ? 'other countries' : rule} uses ${ways}. Add ${names} to its providers to change that.`
 }
 
 /** What makes SMS of a rule fail on this server, as sentences. */
@@ -385,7 +385,7 @@ function ruleWarnings(
     }
   }
   const open = Object.entries(routes.others).filter(([, names]) => !leavesNone(providers, names))
-  const reached = open.length === 0 ? '' : ` Codes go by ${open.map(([way]) => way).join(' or ')}.`
+  const reached = open.length === 0 ? '' : ` Codes can use ${open.map(([way]) => way).join(' or ')}.`
   for (const each of smsRouteNames) {
     const isUsed = each === 'plain' || routes.smsMode !== 'plain'
     if (action !== 'block' && route === null && isUsed && leavesNone(providers, routes[each])) {
