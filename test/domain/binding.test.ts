@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createSecrets, isHashOf } from '../../src/adapters/crypto/secrets.ts'
+import { regionalTag } from '../../src/domain/ground/languages.ts'
+import { currencies } from '../../src/domain/ground/words.ts'
 import { type Binding, boundCode, boundHash, otherParts, readBinding } from '../../src/domain/otp/binding.ts'
 import { partFlags } from '../../src/domain/request/request-context.ts'
-import { amountIn } from '../../src/domain/texts/transaction.ts'
+import { amountIn, isolated } from '../../src/domain/texts/transaction.ts'
 
 // Design D55: a code verifies only with the purpose and the transaction with which it was sent.
 
@@ -29,8 +31,8 @@ const payee = fc.oneof(
     'b',
     'INR',
     'null',
-    '","',
-    '\\',
+    'a","',
+    '\\a',
     '"a"',
     '1","INR","b',
     '10.5',
@@ -40,7 +42,7 @@ const payee = fc.oneof(
   ),
   fc
     .string({ minLength: 1, maxLength: 5 })
-    .filter((text) => !/[\p{Cc}\p{Cf}]/u.test(text) && text.trim() !== ''),
+    .filter((text) => !/[\p{Cc}\p{Cf}]/u.test(text) && /[\p{L}\p{N}]/u.test(text)),
 )
 /** `[105, 1]` is 10.5. */
 const transaction = fc.option(fc.record({ value, currency: fc.constantFrom('INR', 'USD', 'EUR'), payee }), {
@@ -119,6 +121,42 @@ test.each([
   ['de', '1250000', 'EUR', '1.250.000,00'],
   ['fr', '1250', 'EUR', '1 250,00'],
   ['ar', '999999999999.999', 'KWD', '999,999,999,999.999'],
+  ['es', '1250', 'EUR', '1250,00'],
+  ['es-MX', '1250', 'MXN', '1,250.00'],
+  ['de-CH', '1250', 'CHF', "1'250.00"],
+  ['en-IN', '1250000', 'INR', '12,50,000.00'],
 ])('in %s, %s %s is %s', (lang, amount, currency, expected) => {
   expect(amountIn(lang, { amount, currency, payee: 'x' })).toBe(expected)
+})
+
+test.each([
+  ['{{otp}} is your code for {{payee}}.', 'شركة المياه', true],
+  ['{{otp}} is your code for {{payee}}.', 'Acme שלום', true],
+  ['{{otp}} is your code for {{payee}}.', 'पानी', false],
+  ['{{otp}} is your code for {{payee}}.', 'City Water', false],
+  ['رمز {{payee}}: {{otp}}', 'City Water', true],
+  ['رمز {{payee}}: {{otp}}', 'شركة 7', false],
+  ['Ramz {{payee}}: {{otp}}', 'City Water', false],
+])('in %s, the payee %s is between isolates: %p', (text, payee, isOther) => {
+  const { payee: shown } = isolated({ amount: '1', currency: 'INR', payee }, text)
+  expect(shown).toBe(isOther ? `\u2068${payee}\u2069` : payee)
+})
+
+test.each([
+  ['es', 'es-MX', 'en', 'es-MX'],
+  ['de', 'fr-FR,de-CH', 'en', 'de-CH'],
+  ['en', 'sw', 'en-IN', 'en-IN'],
+  ['en', 'sw-KE', 'hi', 'en'],
+  ['pt-BR', 'pt-BR', 'en', 'pt-BR'],
+])(
+  'numbers in a text in %s, requested %s, of a brand in %s, are those of %s',
+  (text, lang, brand, expected) => {
+    expect(regionalTag(text, lang, brand)).toBe(expected)
+  },
+)
+
+test('currencies are known ones in use', () => {
+  const known = new Set(Intl.supportedValuesOf('currency'))
+  expect([...currencies].filter((each) => !known.has(each))).toEqual([])
+  expect(currencies.size).toBe(164)
 })

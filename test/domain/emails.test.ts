@@ -282,6 +282,10 @@ describe('the link in the mail of a code', () => {
   test('is in HTML of the brand', () => {
     const { html } = mailWith({ html: '<p>{{otp}} <a href="{{link}}">Go</a></p>' })
     expect(html).toBe(`<p>012345 <a href="${escapeHtml(`${url}#${fragment}`)}">Go</a></p>`)
+    const own = { text: 'Your code: {{otp}}', html: '<p>{{otp}} <a href="{{link}}">Go</a></p>' }
+    const unlinked = otpMail(brandWith({ linkUrl: url }, { en: own }), code, 'en').html
+    expect(unlinked).toContain('Your code: <b dir="ltr">012345</b>')
+    expect(unlinked).not.toContain('Go</a>')
   })
 
   test('is absent without a page of the brand, and of a code that the page cannot verify', () => {

@@ -157,8 +157,8 @@ describe('the message of a transaction', () => {
     const fields = { channel: 'EMAIL', email, transaction: { ...transaction, payee } }
     const { deliveries } = await app.eventsOf(await app.post('/otp/send', fields))
     const [{ text = '', html } = {}] = await app.outbox()
-    expect(text).toContain(`is your Acme code to pay 1,250.00 in INR to ${payee}.`)
-    expect(html).toContain('1,250.00 in INR to <bdi>&lt;b&gt;Works &amp; Co</bdi>.')
+    expect(text).toContain(`Your Acme code to pay 1,250.00 in INR to ${payee}:`)
+    expect(html).toContain('1,250.00 in INR to <bdi>&lt;b&gt;Works &amp; Co</bdi>:')
     expect(text).not.toContain('https://shop.example')
     expect(deliveries.map(({ template }) => template)).toEqual(['TRANSACTION_OTP'])
   })

@@ -200,7 +200,7 @@ describe('a repetition with the same Idempotency-Key', () => {
     const first = await verified({ phone, otp }, 'k')
     expect(verdict(first)).toBe('200')
     for (const keys of [`${oldKey},${newKey}`, `${newKey},${oldKey}`]) {
-      await restart(keys)
+      await restart(keys, { PUBLIC_URL: 'https://moved.example.com' })
       app.advance(90)
       const again = await verified({ phone, otp }, 'k')
       expect(again.body).toEqual(first.body)
@@ -230,7 +230,7 @@ describe('a repetition with the same Idempotency-Key', () => {
     )
     const { kid } = decodeProtectedHeader(body.proof)
     expect(JSON.parse(row?.answer ?? '')).toEqual({
-      stamp: { iat: decodeJwt(body.proof).iat, keyId: kid },
+      stamp: { iat: decodeJwt(body.proof).iat, keyId: kid, iss: 'otpost' },
     })
     expect(JSON.stringify(app.lines)).not.toContain(body.proof)
   })

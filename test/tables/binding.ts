@@ -66,7 +66,7 @@ export const bindingRows: readonly (readonly [field: string | null, name: string
   ...['inr', 'Usd', 'JPY', 'KWD'].map(
     (currency) => [null, `the currency ${currency}`, { transaction: { ...payment, currency } }] as const,
   ),
-  ...['INRR', 'IN', 'XYZ', '', 'ıNR', 'units', 5, null].map(
+  ...['INRR', 'IN', 'XYZ', 'XXX', 'XTS', 'XAU', 'CNH', 'ITL', 'DEM', 'HRK', '', 'ıNR', 'units', 5, null].map(
     (currency) =>
       [
         'transaction.currency',
@@ -77,12 +77,14 @@ export const bindingRows: readonly (readonly [field: string | null, name: string
   ...['x', 'पानी'.repeat(10), 'St. John & Co. <b>', 'x'.repeat(40)].map(
     (payee) => [null, `the payee ${payee}`, { transaction: { ...payment, payee } }] as const,
   ),
-  ...['', ' ', 'x'.repeat(41), 'pay.example.com', 'see https://x', 'a\nb', 'a\u202eb', '\ud83d', 5, null].map(
-    (payee) =>
-      [
-        'transaction.payee',
-        `the payee ${JSON.stringify(payee)}`,
-        { transaction: { ...payment, payee } },
-      ] as const,
-  ),
+  ...['', ' ', 'x'.repeat(41), 'pay.example.com', 'see https://x', 'a\nb', 'a\u202eb', '\ud83d', 5, null]
+    .concat('\u200c', '\ufe0f', '\u2800', '-', '\u{1f600}')
+    .map(
+      (payee) =>
+        [
+          'transaction.payee',
+          `the payee ${JSON.stringify(payee)}`,
+          { transaction: { ...payment, payee } },
+        ] as const,
+    ),
 ]

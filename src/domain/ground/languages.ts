@@ -49,6 +49,12 @@ export function preferredTags(lang: string | undefined, brandLang = 'en'): reado
   return [...new Set([...tags, brandLang, 'en'])]
 }
 
+/** The first requested tag of the language of a text, whose region the numbers in it have. */
+export function regionalTag(textLang: string, lang: string | undefined, brandLang: string): string {
+  const tags = [...(lang?.split(',') ?? []), brandLang]
+  return tags.find((tag) => tag === textLang || tag.replace(/-.*/, '') === textLang) ?? textLang
+}
+
 const onlyEnglish = ['en']
 
 /** @param tag in canonical form */

@@ -13,6 +13,8 @@ export interface ProofStamp {
   /** In seconds. */
   readonly iat: number
   readonly keyId: string
+  /** A repetition has it even if PUBLIC_URL has changed. */
+  readonly iss: string
   /** The fixed code of a review number: no provider has sent it. */
   readonly review?: true
 }

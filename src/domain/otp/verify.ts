@@ -76,7 +76,8 @@ export async function verifyCode(
   const { stamp } = await idempotently<Verified>(ports, context, body, keySettings, async (key) => {
     // Before the guess, so that a key that cannot be loaded consumes no code.
     const keyId = body.proof === true ? await ports.proofs.keyId() : undefined
-    const stamp = keyId === undefined ? undefined : { iat: Math.floor(ports.now() / 1000), keyId }
+    const iat = Math.floor(ports.now() / 1000)
+    const stamp = keyId === undefined ? undefined : { iat, keyId, iss: ports.proofIssuer() }
     // The order of the contract, after credentials and brand.
     const gates = [
       // Counted with the answer of the guess.
@@ -120,7 +121,7 @@ export async function verifyCode(
   const { keyId, ...more } = stamp
   const jti = context.replayOf ?? context.requestId
   const { recipient, binding } = answer.value
-  const about = { iss: ports.proofIssuer(), aud: app, jti, brandId: brandSlug, ...recipient }
+  const about = { aud: app, jti, brandId: brandSlug, ...recipient }
   return ports.proofs.sign({ ...about, ...binding, ...more, exp: more.iat + proofLifetimeSeconds }, keyId)
 }
 

@@ -1,6 +1,6 @@
 import { type Body, isGiven, textFault } from '../ground/body.ts'
 import { Failure, invalid, invalidField } from '../ground/failures.ts'
-import { preferredTags } from '../ground/languages.ts'
+import { preferredTags, regionalTag } from '../ground/languages.ts'
 import type { Mail } from '../ground/providers.ts'
 import type { Brand, BrandWithTexts } from './brand.ts'
 import type { BrandText } from './brand-texts.ts'
@@ -17,6 +17,7 @@ import {
 } from './mail-layout.ts'
 import { english, languageByTag, type OtpKey, type OtpLanguage, otpLanguageOf } from './otp-texts.ts'
 import { filled, firstSentence, type OtpValues, otpTemplateOf, otpVariables, splitText } from './templates.ts'
+import { isolated } from './transaction.ts'
 
 export type MailContent = Pick<Mail, 'subject' | 'html' | 'text' | 'lang'>
 
@@ -51,7 +52,10 @@ export function otpMail(
   const { key } = otpTemplateOf(otp)
   const link = to === undefined ? null : linkOf(brand, code, to)
   const mail = otpMailOf(brand, key, lang, link !== null)
-  const values = otpVariables({ ...otp, businessName }, mail.lang)
+  const shown =
+    otp.transaction && isolated(otp.transaction, mail.text.filter((_, at) => at % 2 === 0).join(' '))
+  const numbers = regionalTag(mail.lang, lang, brand.lang)
+  const values = otpVariables({ ...otp, transaction: shown, businessName }, mail.lang, numbers)
   values.link = link ?? ''
   const subject = filled(key, mail.subject, values)
   const text = filled(key, mail.text, values)
@@ -85,11 +89,12 @@ function otpMailOf(brand: MailBrand, key: OtpKey, requested: string | undefined,
   })
 }
 
-/** A text without the placeholder has the link at its end. */
+/** A text without the placeholder has the link at its end. Without a link, HTML with its anchor is replaced by the text. */
 function ownMail(look: MailLook, own: BrandText, link: string | null): MailContent {
   const text =
     link === null || own.text.includes('{{link}}') ? own.text : `${own.text.trimEnd()}\n\n{{link}}\n`
-  return { subject: own.subject ?? '', text, html: own.html ?? ownHtml(look, { ...own, text }, link) }
+  const html = link === null && own.html?.includes('{{link}}') ? null : own.html
+  return { subject: own.subject ?? '', text, html: html ?? ownHtml(look, { ...own, text }, link) }
 }
 
 function splitMail({ subject, text, html }: MailContent, lang: string): OtpMail {
@@ -106,7 +111,11 @@ function withNames(text: string): string {
 /** With a loginId or a transaction, the first sentence of the SMS, around the code. */
 export function introOf(key: OtpKey, language: OtpLanguage): readonly string[] {
   if (key === 'LOGIN_OTP') return [language.intro, '{{otp}}']
-  const parts = firstSentence(language[key]).split(/(\{\{otp\}\})/)
+  const sentence = firstSentence(language[key])
+  // "123456 is your code.": without the code and the verb, it is the line before the code.
+  const [, first, rest] = /^\{\{otp\}\} \S+ (.)(.*)\.$/u.exec(sentence) ?? []
+  if (first !== undefined) return [`${first.toLocaleUpperCase(language.tag)}${rest}:`, '{{otp}}']
+  const parts = sentence.split(/(\{\{otp\}\})/)
   return parts.map((part) => part.trim()).filter((part) => /\p{L}/u.test(part))
 }
 

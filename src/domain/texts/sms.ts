@@ -1,6 +1,6 @@
 import type { OutgoingSms } from '../delivery/delivery.ts'
 import { type SmsWay, smsSteps } from '../delivery/way.ts'
-import { preferredTags } from '../ground/languages.ts'
+import { preferredTags, regionalTag } from '../ground/languages.ts'
 import type { Segments, SmsMessage } from '../ground/providers.ts'
 import { type Brand, type BrandWithTexts, registrationOf } from './brand.ts'
 import { type RegisteredTexts, registrationKeyOf, type TextsOfBrand } from './brand-texts.ts'
@@ -17,7 +17,7 @@ import {
   renderOtp,
   type Template,
 } from './templates.ts'
-import { amountIn } from './transaction.ts'
+import { amountIn, isolated } from './transaction.ts'
 
 // SMS of codes, notifications, queued jobs and test messages. `lang` is that of the request, as `readLang` returns it.
 
@@ -143,7 +143,9 @@ export function plainOtp(
   segmentsOf: (text: string) => Segments,
 ): { readonly rendered: Rendered; readonly text: string; readonly lang: string } {
   const chosen = smsText(brand, otpTemplateOf(values), lang)
-  const rendered = renderOtp(values, chosen)
+  const { transaction } = values
+  const shown = transaction ? { ...values, transaction: isolated(transaction, chosen.text) } : values
+  const rendered = renderOtp(shown, chosen, regionalTag(chosen.lang, lang, brand.lang))
   const text = boundText(rendered.text, values.code, brand, { segmentsOf, mayShorten: !chosen.isOwn })
   return { rendered, text, lang: chosen.lang }
 }
@@ -151,7 +153,8 @@ export function plainOtp(
 /** On the registered-template route. */
 function registeredOtp(brand: RegisteredTexts, values: OtpValues, lang: string | undefined) {
   const { registrationKey, ...chosen } = registeredSmsText(brand, otpTemplateOf(values), lang)
-  const { templateKey: key, text, variables } = renderOtp(values, chosen)
+  const numbers = regionalTag(chosen.lang, lang, brand.lang)
+  const { templateKey: key, text, variables } = renderOtp(values, chosen, numbers)
   return { key, registrationKey, lang: chosen.lang, text, variables }
 }
 
@@ -160,7 +163,8 @@ export function refuseLongValues(brand: BrandWithTexts, named: NamedByOtp, lang:
   const { loginId, transaction } = named
   if (loginId === undefined && !transaction) return
   const { registrationKey, text, lang: textLang } = registeredSmsText(brand, otpTemplateOf(named), lang)
-  const values = { loginId, ...(transaction && { ...transaction, amount: amountIn(textLang, transaction) }) }
+  const numbers = regionalTag(textLang, lang, brand.lang)
+  const values = { loginId, ...(transaction && { ...transaction, amount: amountIn(numbers, transaction) }) }
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined || !text.includes(`{{${name}}}`)) continue
     const field = transaction ? `transaction.${name}` : name

@@ -124,7 +124,7 @@ export function refuseLongValue(
   { maxLength }: Pick<Registration, 'maxLength'>,
 ): void {
   const max = maxLength ?? 30
-  if (value.length <= max) return
+  if (Array.from(value).length <= max) return
   throw invalidField(field, `must have at most ${max} characters in the registered text of this template.`)
 }
 
@@ -182,24 +182,27 @@ export function wholeMinutes(seconds: number): string {
   return String(Math.max(1, Math.floor(seconds / 60)))
 }
 
-/** @param chosen text of the template that `otpTemplateOf` returns */
+/** @param chosen text of the template that `otpTemplateOf` returns. @param numbers the language tag of an amount */
 export function renderOtp(
   values: OtpValues,
   chosen: { readonly lang: string; readonly text: string },
+  numbers = chosen.lang,
 ): Rendered {
-  return render({ key: otpTemplateOf(values).key, text: chosen.text }, otpVariables(values, chosen.lang))
+  const variables = otpVariables(values, chosen.lang, numbers)
+  return render({ key: otpTemplateOf(values).key, text: chosen.text }, variables)
 }
 
-/** By placeholder. @param lang of the text */
+/** By placeholder. @param lang of the text. @param numbers the language tag of an amount */
 export function otpVariables(
   { code, businessName, lifetimeSeconds, loginId, transaction }: OtpValues,
   lang: string,
+  numbers = lang,
 ): Record<string, string> {
   const lifetime = otpLanguageOf(lang).lifetime(lifetimeSeconds)
   const minutes = wholeMinutes(lifetimeSeconds)
   const variables: Record<string, string> = { otp: code, businessName, lifetime, minutes }
   if (loginId !== undefined) variables.loginId = loginId
-  if (transaction) Object.assign(variables, { ...transaction, amount: amountIn(lang, transaction) })
+  if (transaction) Object.assign(variables, { ...transaction, amount: amountIn(numbers, transaction) })
   return variables
 }
 

@@ -27,7 +27,7 @@ export const transactionRules = {
     description: 'a currency code of ISO 4217, such as INR',
     pattern: '^[A-Za-z]{3}$',
   },
-  payee: { name: 'payee', ...textRule(40) },
+  payee: { name: 'payee', ...textRule(40), description: '1 to 40 characters with a letter or digit, no URL' },
 } satisfies Record<keyof NamedTransaction, VariableRule>
 
 /** @throws validation_error */
@@ -43,8 +43,22 @@ export function readTransaction(given: unknown, isTopLevelDomain: IsTopLevelDoma
   return {
     amount: amount.replace(/\.0*$|(\.\d*?)0+$/, '$1'),
     currency: read(transactionRules.currency, (code) => currencies.has(code.toUpperCase())).toUpperCase(),
-    payee: read(transactionRules.payee),
+    payee: read(transactionRules.payee, (payee) => /[\p{L}\p{N}]/u.test(payee)),
   }
+}
+
+/** For this text: Unicode's isolates keep a payee of the other direction from reordering the words and numbers beside it. */
+export function isolated(transaction: NamedTransaction, text: string): NamedTransaction {
+  const [isRightToLeft = false] = directionsOf(text.replaceAll(/\{\{\w+\}\}/g, ''))
+  const { payee } = transaction
+  const differs = directionsOf(payee).some((each) => each !== isRightToLeft)
+  return differs ? { ...transaction, payee: `\u2068${payee}\u2069` } : transaction
+}
+
+/** Of each letter, whether its script is right-to-left: those have blocks of their own. */
+function directionsOf(text: string): boolean[] {
+  const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+  return Array.from(text.matchAll(/\p{L}/gu), ([letter]) => rightToLeft.test(letter))
 }
 
 /** The amount as a text in a language has it, with all decimals that are usual in its currency. */

@@ -153,7 +153,7 @@ export function longestMomentIn(lang: string, type: 'date' | 'datetime'): number
 }
 
 /**
- * Without marks of the writing direction (design D30). No-break spaces and the minus sign would need UCS-2, which has half
+ * Without marks of the writing direction (design D30). No-break spaces, the minus sign and the apostrophe of Swiss numbers would need UCS-2, which has half
  * of the characters in a segment.
  */
 function withPlainCharacters(text: string): string {
@@ -162,6 +162,7 @@ function withPlainCharacters(text: string): string {
     .replaceAll(/[\p{Cf}--[\u200C\u200D]]/gv, '')
     .replaceAll(/\p{Zs}/gu, ' ')
     .replaceAll('\u2212', '-')
+    .replaceAll('\u2019', "'")
 }
 
 /** As in "21 November 2026, 14:30": without words between date and time, which not every sentence can have. */
