@@ -67,7 +67,7 @@ export interface SmsOtpSendRequest {
     readonly amount: string
     /** A currency code of ISO 4217, such as INR. */
     readonly currency: string
-    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    /** 1 to 40 characters with a letter or digit, no URL. */
     readonly payee: string
   }
   /**
@@ -140,7 +140,7 @@ export interface EmailOtpSendRequest {
     readonly amount: string
     /** A currency code of ISO 4217, such as INR. */
     readonly currency: string
-    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    /** 1 to 40 characters with a letter or digit, no URL. */
     readonly payee: string
   }
   /**
@@ -271,7 +271,7 @@ export interface SmsOtpResendRequest {
     readonly amount: string
     /** A currency code of ISO 4217, such as INR. */
     readonly currency: string
-    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    /** 1 to 40 characters with a letter or digit, no URL. */
     readonly payee: string
   }
   /**
@@ -372,7 +372,7 @@ export interface PhoneOtpVerifyRequest {
     readonly amount: string
     /** A currency code of ISO 4217, such as INR. */
     readonly currency: string
-    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    /** 1 to 40 characters with a letter or digit, no URL. */
     readonly payee: string
   }
   /**
@@ -410,7 +410,7 @@ export interface EmailOtpVerifyRequest {
     readonly amount: string
     /** A currency code of ISO 4217, such as INR. */
     readonly currency: string
-    /** 1 to 40 characters, no control or invisible characters, no URL. */
+    /** 1 to 40 characters with a letter or digit, no URL. */
     readonly payee: string
   }
   /**
