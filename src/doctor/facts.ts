@@ -27,7 +27,7 @@ export async function readStored(stores: Stores, config: Config, { routes }: Des
     providerStates: () => providerHealth({ phoneRoutes, mailer, breakers: { states: () => [] } }),
   }
   const [health, rows, apps, brands, accounts, invited] = await Promise.all([
-    readHealth(ports, { ...config, developmentOnly }, 'day', now),
+    readHealth(ports, { ...config, routes, developmentOnly }, 'day', now),
     policy.rows(),
     stores.keys.list(),
     stores.brands.list(),

@@ -47,10 +47,7 @@ export function createAlerts(
     log,
   })
   return new Alerts({
-    budgets: async () => {
-      const { budgets: stored } = await policy()
-      return shared.phoneRoutes.voice ? withCallCap(stored) : stored
-    },
+    budgets: async () => withCallCap((await policy()).budgets, shared.phoneRoutes.voice),
     spent: budgets.spent,
     alerts,
     requests,

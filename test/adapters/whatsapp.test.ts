@@ -66,7 +66,11 @@ async function send(sms: Partial<Sms> = {}, provider = providerOf(), timeoutMs =
   return outcome
 }
 
-const accepted: Outcome = { kind: 'accepted', providerMessageId: expect.stringMatching(/^[\w-]{43}$/) }
+const accepted: Outcome = {
+  kind: 'accepted',
+  providerMessageId: expect.stringMatching(/^[\w-]{43}$/),
+  lang: expect.any(String),
+}
 
 describe('the request', () => {
   test('of a code has the authentication template with the code in its body and its button', async () => {
@@ -126,6 +130,17 @@ describe('the language', () => {
     [undefined, ['en']],
   ])('%s asks for %j', async (lang, wanted) => {
     expect(await send({ lang })).toEqual(accepted)
+    expect(asked()).toEqual(wanted)
+  })
+
+  test.each([
+    ['pt-PT', 'pt', ['pt_PT', 'pt_BR'], 'pt-BR'],
+    ['es-MX,hi', 'en', ['es_MX', 'es', 'hi'], 'hi'],
+    ['zh-TW', 'zh', ['zh_TW', 'zh_CN', 'en'], 'en'],
+    // No language of WhatsApp.
+    ['xx', 'hi', ['hi'], 'hi'],
+  ])('of the request %s comes before that of the text', async (askedLang, lang, wanted, sent) => {
+    expect(await send({ askedLang, lang })).toEqual({ ...accepted, lang: sent })
     expect(asked()).toEqual(wanted)
   })
 

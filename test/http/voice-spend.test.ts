@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { Ladder } from '../../src/domain/otp/ladder.ts'
+import { addAccount, enterAs } from '../support/accounts.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
+import { printed } from '../support/command.ts'
 import { explained } from '../support/explained.ts'
 import { accepted, policyOf, rejected, temporary, testProvider, unknown } from '../support/policy.ts'
 import { expectError, expectSuccess } from '../support/rows.ts'
@@ -131,6 +133,24 @@ describe('without a budget of calls', () => {
     })
   }, 60_000)
 })
+
+test('the budget of a server that has none is listed, with its state, on the page too', async () => {
+  await start()
+  await attack(80)
+  const visitor = await enterAs(app, await addAccount(app, 'ada@acme.example', 'operator'))
+  const { html } = await visitor.get('/admin/money')
+  expect(html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')).toMatch(
+    /100 calls per day, resets .* 80 calls 80%/,
+  )
+  expect(html).not.toContain('Remove<span class="sr-only"> way:voice')
+  // Commands have the clock of the machine.
+  const env = { ...app.database.env, VOICE_PROVIDER: 'twilio-voice' }
+  const rows = async () => (await printed(env, ['budget', 'list', '--json'])).map((row) => JSON.parse(row))
+  const capped = { scope: 'way:voice', per: 'day', amount: 100, currency: 'calls', state: 'ok' }
+  expect((await rows()).flat()).toMatchObject([capped])
+  await policyOf(app).budget('way:voice', '30')
+  expect((await rows()).flat()).toMatchObject([{ scope: 'way:voice', currency: 'units' }])
+}, 60_000)
 
 describe('a budget of a way', () => {
   test('of calls decides instead, of the price of a call, and only about calls', async () => {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import type { Ladder } from '../../src/domain/otp/ladder.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { policyOf, testProvider } from '../support/policy.ts'
+import { accepted, policyOf, testProvider } from '../support/policy.ts'
 import { expectError, expectSuccess, freshEmail, freshPhone } from '../support/rows.ts'
 
 // Design D54: by which way a code goes to a phone. What follows the first way is in ladder.test.ts.
@@ -48,6 +48,15 @@ test('a message by another way than SMS has one segment, and the digits of the c
     ['voice', { count: 1, encoding: 'GSM-7' }],
   ])
   expectSuccess(await app.post('/otp/verify', { phone, otp: code }))
+})
+
+test('a way knows the languages of the request, and the log the language that it sent', async () => {
+  await start()
+  whatsapp.answer(() => ({ ...accepted, lang: 'en-GB' }))
+  const { deliveries } = await app.eventsOf(await resend({ via: 'whatsapp', lang: 'en-GB' }))
+  expect(whatsapp.sent).toMatchObject([{ askedLang: 'en-GB', lang: 'en' }])
+  expect(deliveries).toMatchObject([{ lang: 'en-GB' }])
+  whatsapp.answer(() => accepted)
 })
 
 test('`via` must be a way of the server, of a resend to a phone', async () => {

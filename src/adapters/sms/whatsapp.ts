@@ -93,6 +93,7 @@ export const whatsapp: SmsProviderSpec = {
             if (leftMs <= 0) break
             const body = JSON.stringify(requestOf(sms, name, language))
             last = await call(url, { headers, body }, leftMs, outcomeOf)
+            if (last.kind === 'accepted') return { ...last, lang: language.replace('_', '-') }
             if (last.kind !== 'rejected' || last.reason !== noSuchTemplate) break
             missing.set(`${name} ${language}`, now() + missingMs)
           }
@@ -122,18 +123,22 @@ function templateNameOf({ code, template }: Sms, codeTemplate: string): string |
   return code === null ? undefined : codeTemplate
 }
 
-/** "Supported languages": the codes with a region that otpost uses. Chinese and Portuguese have no others. */
-const regional = new Set('en_GB en_US es_AR es_ES es_MX pt_BR pt_PT zh_CN zh_HK zh_TW'.split(' '))
-const onlyRegional: ReadonlySet<string> = new Set(['pt', 'zh'])
+/** "Supported languages". */
+const supported: ReadonlySet<string> = new Set(
+  `af sq ar az bn bg ca hr cs da nl en en_GB en_US et fil fi fr ka de el gu ha he hi hu id ga it ja kn kk rw_RW
+  ko ky_KG lo lv lt mk ms ml mr nb fa pl pt_BR pt_PT pa ro ru sr sk sl es es_AR es_ES es_MX sw sv ta te th tr uk ur
+  uz vi zh_CN zh_HK zh_TW zu`.split(/\s+/),
+)
 
-/** In order. English is the last resort of a code, whose text is Meta's. */
-function languagesOf({ lang = 'en', code }: Sms): readonly string[] {
-  const { language, region } = new Intl.Locale(lang)
-  const likely = new Intl.Locale(lang).maximize()
-  const own = [`${language}_${region}`, language, `${language}_${likely.region}`]
-  return [...new Set([...own, ...(code === null ? [] : ['en', 'en_US'])])].filter((each) =>
-    each.includes('_') ? regional.has(each) : !onlyRegional.has(each),
-  )
+/** In order: those of the request, that of the text. English is the last resort of a code, whose text is Meta's. */
+function languagesOf({ askedLang, lang = 'en', code }: Sms): readonly string[] {
+  const asked = code === null || askedLang === undefined ? [] : askedLang.split(',')
+  const own = [...asked, lang].flatMap((tag) => {
+    const { language, region } = new Intl.Locale(tag)
+    return [`${language}_${region}`, language, `${language}_${new Intl.Locale(tag).maximize().region}`]
+  })
+  const all = new Set([...own, ...(code === null ? [] : ['en', 'en_US'])])
+  return [...all].filter((each) => supported.has(each))
 }
 
 function requestOf({ to, code, template }: Sms, name: string, language: string) {

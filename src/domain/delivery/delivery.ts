@@ -226,7 +226,7 @@ function saveSmsAttempt(
     route,
     provider: provider.name,
     template: template?.key ?? null,
-    lang: langOf(step, message) ?? null,
+    lang: result.lang ?? langOf(step, message) ?? null,
     recipient: context.recipient ?? maskPhone(to),
     position,
     recipientHash,
@@ -248,7 +248,8 @@ function langOf({ route, provider }: AttemptedStep, message: SmsMessage): string
 
 function smsFor(step: RouteStep, message: SmsMessage, callbackUrl: string | null): Sms {
   const { route, provider } = step
-  const { id, requestId, brandSlug, brandName, to, text, code, template, senderId, validitySeconds } = message
+  const { id, requestId, brandSlug, brandName, to, text, askedLang, code, template } = message
+  const { senderId, validitySeconds } = message
   const registered = route !== 'plain' && template ? registeredFor(provider.name, template) : undefined
   return {
     id,
@@ -256,6 +257,7 @@ function smsFor(step: RouteStep, message: SmsMessage, callbackUrl: string | null
     brandSlug,
     brandName,
     to,
+    askedLang,
     code,
     validitySeconds,
     expectsFeedback: message.expectsFeedback,
@@ -312,7 +314,7 @@ export async function deliverMail(
 type CallResult = Pick<
   Attempt,
   'outcome' | 'errorClass' | 'reason' | 'providerMessageId' | 'at' | 'durationMs' | 'error'
->
+> & { readonly lang?: string }
 
 const noTurn: Outcome = { kind: 'retryable', reason: 'too many calls under way', notCalled: true }
 
@@ -349,6 +351,7 @@ async function call(
     at,
     durationMs: Math.round(stopwatch() - startedAt),
     error,
+    ...('lang' in outcome && { lang: outcome.lang }),
   }
   return { outcome, result }
 }

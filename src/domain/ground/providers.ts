@@ -40,6 +40,8 @@ export interface SmsMessage {
   readonly text: string
   /** Of `text`. Absent: text of the caller. */
   readonly lang?: string | undefined
+  /** As the request names it: tags in order. */
+  readonly askedLang?: string | undefined
   /** Of the brand. */
   readonly brandLang?: string
   /** The digits of a one-time code. Null: a notification. */
@@ -81,7 +83,7 @@ export interface Registration {
 export interface Sms
   extends Pick<
     SmsMessage,
-    'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback' | 'code'
+    'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to' | 'expectsFeedback' | 'code' | 'askedLang'
   > {
   readonly route: PhoneRoute
   readonly text: string
@@ -104,10 +106,10 @@ export interface Sms
  * - `rejected`: a retry would not help, because of the recipient, the content or the account.
  * - `retryable`: not sent; another provider may succeed.
  * - `unknown`: may have been sent, as after a time-out.
- * `reason` has no secrets, text or recipient. `notCalled`: the provider was not called.
+ * `lang`: a BCP 47 tag, if the provider chose the language. `reason` has no secrets, text or recipient. `notCalled`: the provider was not called.
  */
 export type Outcome =
-  | { readonly kind: 'accepted'; readonly providerMessageId?: string }
+  | { readonly kind: 'accepted'; readonly providerMessageId?: string; readonly lang?: string }
   | {
       readonly kind: 'rejected'
       readonly scope: RejectionScope

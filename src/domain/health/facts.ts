@@ -21,6 +21,7 @@ import {
   type BudgetStatus,
   budgetStatuses,
   type Refused,
+  withCallCap,
 } from '../money/budgets.ts'
 import type { NotifyJobStore } from '../notify/queue.ts'
 import type { PolicyStore } from '../policy/policy-store.ts'
@@ -81,6 +82,7 @@ export interface HealthSettings {
   readonly providerTimeoutMs: number
   /** Providers that deliver nothing. */
   readonly developmentOnly: readonly string[]
+  readonly routes: { readonly others: { readonly voice?: readonly string[] } }
 }
 
 /** What this server knows of itself. */
@@ -160,7 +162,7 @@ export async function readHealth(
     jobs.failed(),
     alerts.failing(now),
     alerts.ofKinds([...conditionKinds, budgetKind], now - dayMs),
-    readBudgets({ ...money, alerts }, budgets, now),
+    readBudgets({ ...money, alerts }, withCallCap(budgets, settings.routes.others.voice), now),
   ])
   const dark = withoutAccepted(attempts)
   const earlier = dark.length === 0 ? [] : await eventLog.recentAttempts(now, dark)

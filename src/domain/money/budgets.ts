@@ -43,10 +43,10 @@ export const callCap: Budget = {
   countsFrom: 0,
 }
 
-/** Those of a server that makes calls. */
-export function withCallCap(budgets: readonly Budget[]): readonly Budget[] {
+/** Those of a server. @param voice undefined: it makes no calls */
+export function withCallCap(budgets: readonly Budget[], voice: unknown): readonly Budget[] {
   const isCapped = budgets.some((each) => each.scope === callCap.scope && includes(each, 'codes'))
-  return isCapped ? budgets : [...budgets, callCap]
+  return isCapped || voice === undefined ? budgets : [...budgets, callCap]
 }
 
 /** The budget with the counter of a country. @param country null: of a number of no known country */

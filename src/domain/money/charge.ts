@@ -152,7 +152,7 @@ export class Charge implements Gate, Charging {
   /** @param country of `country:*` */
   private linesIn(scope: string, country?: string | null): readonly Line[] {
     const stored = this.tariff.budgetsOf(scope)
-    const budgets = scope === callCap.scope ? withCallCap(stored) : stored
+    const budgets = scope === callCap.scope ? withCallCap(stored, 'voice') : stored
     if (budgets.length === 0) return none
     return budgets
       .filter((budget) => includes(budget, this.about.of))

@@ -25,7 +25,7 @@ import {
   wordOf,
 } from '../log/log-search.ts'
 import type { ReplayReader } from '../log/replay.ts'
-import { budgetListing } from '../money/budgets.ts'
+import { budgetListing, withCallCap } from '../money/budgets.ts'
 import type { PriceList } from '../money/prices.ts'
 import { type DaySpend, spendingPeriods, spendingSpan } from '../money/spending.ts'
 import { jobListing } from '../notify/queue.ts'
@@ -135,10 +135,11 @@ export const lists: readonly OperatorList[] = [
     budgetGroup,
     'list the budgets, with what was spent and what remains',
     'There are no budgets: the cost of SMS is not limited.',
-    async (ports) => [
-      await readBudgets(ports, (await ports.policy.rows()).budgets, ports.now()),
-      budgetListing,
-    ],
+    async (ports) => {
+      const { others } = (await ports.routing()).routes
+      const budgets = withCallCap((await ports.policy.rows()).budgets, others.voice)
+      return [await readBudgets(ports, budgets, ports.now()), budgetListing]
+    },
   ),
   listed(
     destinationGroup,

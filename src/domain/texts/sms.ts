@@ -71,6 +71,7 @@ export function registeredSmsText(
 export interface SmsContent {
   readonly text: string
   readonly lang?: SmsMessage['lang']
+  readonly askedLang?: SmsMessage['askedLang']
   /** The digits of a one-time code. Absent: a notification. */
   readonly code?: string | null
   /** Null: text of the caller. */
@@ -88,7 +89,7 @@ type Sending = Pick<SmsMessage, 'requestId' | 'to' | 'recipientHash' | 'position
 export function smsOf(
   { segmentsOf }: { readonly segmentsOf: (text: string) => Segments },
   brand: Pick<Brand, 'slug' | 'displayName' | 'lang' | 'entityId' | 'registrations'>,
-  { text, lang, code = null, template }: SmsContent,
+  { text, lang, askedLang, code = null, template }: SmsContent,
   { country, kind, rule, providers, paused }: SmsWay,
   { requestId, to, recipientHash, position, validitySeconds = null, expectsFeedback = false }: Sending,
 ): OutgoingSms {
@@ -104,6 +105,7 @@ export function smsOf(
     position,
     text,
     lang,
+    askedLang,
     code,
     template: template && {
       ...template,
@@ -132,7 +134,7 @@ export function otpSms(
   const template = isRegistered
     ? registeredOtp(brand, { ...values, businessName: brand.displayName }, lang)
     : { key, registrationKey: key, lang: plain.lang, text, variables }
-  return { text: plain.text, lang: plain.lang, code: values.code, template }
+  return { text: plain.text, lang: plain.lang, askedLang: lang, code: values.code, template }
 }
 
 /** On the direct route. @returns `text` with its last line */

@@ -18,6 +18,7 @@ import {
   type BudgetState,
   type BudgetStatus,
   budgetName,
+  callCap,
   usedUpWords,
 } from '../../../domain/money/budgets.ts'
 import {
@@ -160,6 +161,7 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
   const { scope, of, amountMicros, currency, period, liftedUntil, countsFrom } = budget
   const name = budgetName(budget)
   const which = { scope, of }
+  const isStored = currency !== callCap.currency
   const isLifted = budget.stops && !isStopping && liftedUntil !== null
   const countries = scope === anyCountry ? status.counters.slice(0, mostCountries) : []
   return [
@@ -217,7 +219,7 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
       <FormLink small href={`/admin/money?${new URLSearchParams(which)}#field-scope`}>
         Edit<span class="sr-only"> {name}</span>
       </FormLink>
-      {budget.stops && (
+      {budget.stops && isStored && (
         <ActionButton
           of={budgetLift}
           with={{ ...which, duration: isStopping ? '12h' : '0m' }}
@@ -231,14 +233,16 @@ function budgetCells(status: BudgetStatus, now: number, liftWarning = '') {
           <span class="sr-only"> {name}</span>
         </ActionButton>
       )}
-      <ActionButton
-        of={budgetRemove}
-        with={which}
-        confirm={`Remove the budget ${name}? It limits no cost any more.`}
-        kind="danger"
-      >
-        Remove<span class="sr-only"> {name}</span>
-      </ActionButton>
+      {isStored && (
+        <ActionButton
+          of={budgetRemove}
+          with={which}
+          confirm={`Remove the budget ${name}? It limits no cost any more.`}
+          kind="danger"
+        >
+          Remove<span class="sr-only"> {name}</span>
+        </ActionButton>
+      )}
     </div>,
   ]
 }

@@ -1,5 +1,6 @@
 import { modeInForce } from '../../../domain/guard/mode.ts'
 import { readBudgets } from '../../../domain/health/facts.ts'
+import { withCallCap } from '../../../domain/money/budgets.ts'
 import { liftWarning, readGuardWarnings } from '../../../domain/health/pumping-problems.ts'
 import { spendingPeriods, spendingSpan } from '../../../domain/money/spending.ts'
 import { html } from '../answers.ts'
@@ -30,7 +31,7 @@ export function moneyRoutes({ get, ports, settings }: PageHandler): void {
     const warnings = await readGuardWarnings({ ...ports, ...numbers }, mode, now)
     const model = {
       liftWarning: liftWarning(warnings),
-      budgets: await readBudgets(ports, budgets, now),
+      budgets: await readBudgets(ports, withCallCap(budgets, settings.routes.others.voice), now),
       currency,
       period,
       span,
