@@ -1,7 +1,7 @@
 import { modeInForce } from '../../../domain/guard/mode.ts'
 import { readBudgets } from '../../../domain/health/facts.ts'
-import { withCallCap } from '../../../domain/money/budgets.ts'
 import { liftWarning, readGuardWarnings } from '../../../domain/health/pumping-problems.ts'
+import { withCallCap } from '../../../domain/money/budgets.ts'
 import { spendingPeriods, spendingSpan } from '../../../domain/money/spending.ts'
 import { html } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
