@@ -79,6 +79,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const queue = new QueueWorker({ ...shared, notifyWatch, tried: jobTried, mostWaiting })
   const ladderPorts = { ...shared, guard, conversionFeedback, tried: jobTried }
   const ladders = config.ladder.ways.length > 1 ? new Ladders(ladderPorts) : undefined
+  if (!ladders)
+    await context.ladderStore
+      .endAll('the server has no LADDER')
+      .catch((err: unknown) => log.error({ err }, 'codes that wait for a further way could not be ended'))
   const clockWatch = createClockWatch(context, shared)
   // Open pages are updated too when the database begins or ends to fail, although nothing is written then.
   const mark = async (at: number) => ((await context.databaseTrouble()) ? 'trouble' : eventLog.mark(at))

@@ -710,3 +710,11 @@ test('without LADDER, nothing is stored', async () => {
   expect(app.app.ladders).toBeUndefined()
   expect(await rows()).toEqual([])
 })
+
+test('a server without LADDER ends what waits, at its start', async () => {
+  await start()
+  await send()
+  const other = await createTestApp(app.database.env, { ladder: { ways: ['sms'], waitSeconds: 20 } })
+  expect(await rows()).toMatchObject([{ sealed: '', due_at: null, ended: 'the server has no LADDER' }])
+  await other.close()
+})

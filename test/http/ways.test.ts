@@ -116,3 +116,17 @@ test('the catalog lists the ways to a country, that of a send first', async () =
   expect(await waysTo('GB')).toBe('sms')
   expect((await app.get('/integrations/catalog')).body).not.toHaveProperty('ways')
 })
+
+test('a code by SMS never takes a provider of another way; without another template provider, it has the plain route', async () => {
+  const named = testProvider('whatsapp')
+  const phoneRoutes = { plain: [sms], template: [named], whatsapp: [named] }
+  const ladder = { ways: ['sms', 'whatsapp'], waitSeconds: 20 } as const
+  app = await createTestApp({ SMS_COOLDOWN_SECONDS: '0', OTP_SMS_MODE: 'template' }, { phoneRoutes, ladder })
+  await policyOf(app).rule('GB', 'allow', { route: 'template' })
+  const phone = '447400123456'
+  expectSuccess(await app.post('/otp/resend', { phone, via: 'sms' }), ['expiresIn'])
+  expectSuccess(await app.post('/otp/send', { phone: '447400123457' }), ['expiresIn'])
+  expect([sms.sent.length, named.sent.length]).toEqual([2, 0])
+  await policyOf(app).rule('GB', 'allow', { route: 'template', providers: ['whatsapp'] })
+  expect((await app.get('/integrations/catalog?country=GB')).body.ways).toEqual(['whatsapp'])
+})

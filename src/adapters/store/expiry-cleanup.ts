@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Log } from '../../domain/ground/ports.ts'
-import { hourMs, minuteMs } from '../../domain/ground/time.ts'
+import { hourMs } from '../../domain/ground/time.ts'
 import { statSteps } from '../../domain/log/stats.ts'
 import { erasedAt } from '../../domain/notify/queue.ts'
 import { longestLifetimeMs } from '../../domain/notify/queue-body.ts'
@@ -123,9 +123,9 @@ function erasures(now: number, batch: number): SQL[] {
         AND other.recipient IS NOT NULL AND NOT (other.state IN ${ended} AND other.due_at <= ${now}))`,
     sql`UPDATE notify_jobs SET recipient = NULL, due_at = ${sql.raw(String(erasedAt))}
       WHERE ${isDue(now - committedMs)} AND (request_id, position) IN (${due('request_id, position', now - committedMs)})`,
-    // Of a server without LADDER. Others end them when they are due.
+    // Whenever they are due: none waits longer than a code lives.
     sql`UPDATE ladders SET ended = 'the code has expired', sealed = '', due_at = NULL, report_key = NULL WHERE request_id IN
-      (SELECT request_id FROM ladders WHERE due_at <= ${now - minuteMs} AND expires_at <= ${now}
+      (SELECT request_id FROM ladders WHERE due_at <= ${now + longestLifetimeMs} AND expires_at <= ${now}
        ORDER BY due_at LIMIT ${sql.raw(String(batch))})`,
   ]
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, isNull, lte } from 'drizzle-orm'
+import { and, asc, eq, gt, gte, inArray, isNotNull, isNull, lte } from 'drizzle-orm'
 import { type DueLadder, failureCountsMs, type LadderStore } from '../../domain/otp/ladder.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import type { Orm } from './statements.ts'
@@ -64,6 +64,10 @@ export function createLadderStore({
       const known = await reportsOf([message.reportKey ?? ''])
       if (known.some(({ status }) => status !== 'pending'))
         await changeDue({ requestId: id, dueAt: message.dueAt }, message.sentAt)
+    },
+    endAll: (ended) => {
+      const set = { ended, sealed: '', dueAt: null, reportKey: null }
+      return write(orm.update(ladders).set(set).where(isNotNull(dueAt)))
     },
     end: (id, ended) => write(ladderEnd(orm, ladders, id, ended)),
     reported: async (keys, now) => {

@@ -70,10 +70,11 @@ export function smsWay(
     brand: { slug, dltEnabled },
     policy,
     isTemplate,
-    way = 'sms',
+    way,
   }: {
     readonly field: string
-    readonly way?: PhoneWay
+    /** Of a code. Absent: a notification, which WhatsApp's templates may carry. */
+    readonly way?: PhoneWay | undefined
     readonly brand: { readonly slug: string; readonly dltEnabled: boolean }
     readonly policy: WayPolicy
     readonly isTemplate: boolean
@@ -97,7 +98,7 @@ export function smsWay(
   const { route = null, providers = [] } = rule ?? {}
   // Only India has registered texts, so that other countries get the plain route.
   const routes =
-    way !== 'sms'
+    way && way !== 'sms'
       ? [way]
       : !isTemplate || ports.smsMode === 'plain'
         ? (['plain'] as const)
@@ -106,7 +107,8 @@ export function smsWay(
           : routesOf(ports.smsMode, dltEnabled && to.startsWith('91'))
   const inUse: RoutedProvider[] = []
   const paused: RoutedProvider[] = []
-  for (const each of providersOf(ports, routes, providers))
+  const ofRoutes = providersOf(ports, routes, providers)
+  for (const each of way === 'sms' ? bySms(ports, ofRoutes, providers) : ofRoutes)
     (policy.isPaused(each.provider.name, ports.now()) ? paused : inUse).push(each)
   return {
     country,
@@ -116,6 +118,17 @@ export function smsWay(
     providers: inUse,
     paused,
   }
+}
+
+/** A template route of another way alone leaves codes to the plain route. */
+function bySms(
+  ports: Pick<WayPorts, 'phoneRoutes'>,
+  found: readonly RoutedProvider[],
+  names: readonly string[],
+): readonly RoutedProvider[] {
+  const isSms = (each: RoutedProvider) => wayOf(each) === 'sms'
+  const own = found.filter(isSms)
+  return own.length > 0 ? own : providersOf(ports, ['plain'], names).filter(isSms)
 }
 
 /** Whether codes are spoken to numbers of the country (design D54). */
@@ -143,7 +156,7 @@ export function waysTo(
     return (
       isOpen &&
       providersOf(ports, routes, rule?.providers).some(
-        ({ provider }) => !policy.isPaused(provider.name, ports.now()),
+        (each) => wayOf(each) === way && !policy.isPaused(each.provider.name, ports.now()),
       )
     )
   })

@@ -223,7 +223,7 @@ function wayOf(
 ): SmsWay {
   const isTemplate = sms.template !== null
   const isCall = ports.phoneRoutes.voice?.some(({ name }) => name === provider)
-  const about = { field: 'to', brand, policy, isTemplate, way: isCall ? 'voice' : 'sms' } as const
+  const about = { field: 'to', brand, policy, isTemplate, way: isCall ? ('voice' as const) : undefined }
   const routed = smsWay(ports, context, recipient, about)
   const way =
     provider === undefined

@@ -33,6 +33,8 @@ export interface LadderStore {
   /** A message was accepted. Unless the ladder has ended or gone on. A final report that came before makes it due. */
   sent(message: SentByLadder): Promise<void>
   end(requestId: string, why: string): Promise<void>
+  /** All that wait. */
+  endAll(why: string): Promise<void>
   /** These messages have final reports. A ladder is due if the latest message is one of them, for as long as a failure counts. */
   reported(keys: readonly string[], now: EpochMs): Promise<void>
 }
