@@ -18,7 +18,7 @@ import {
   explained,
   explainedRow,
 } from '../domain/operator/reads.ts'
-import { orderWords, readRoutes, routeListing } from '../domain/operator/routes.ts'
+import { ladderWords, orderWords, readRoutes, routeListing } from '../domain/operator/routes.ts'
 import { addField, requireValid } from './actions.ts'
 import { adviceWords } from './advice.ts'
 import {
@@ -235,14 +235,15 @@ async function printRoutes(
   await withContext(env, async (context) => {
     const now = context.now()
     const found = await readRoutes(context, await destinationConfig(env), now, instant(since, now))
-    const { rows, orders, note } = found
+    const { rows, orders, ladders, note } = found
     if (json) {
       const shown = rows.map((row) => rowOf(routeListing, row))
-      print(JSON.stringify({ since: new Date(found.since), rows: shown, orders }))
+      print(JSON.stringify({ since: new Date(found.since), rows: shown, orders, ladders }))
       return
     }
     printListing(undefined, rows, routeListing, 'The event log has no SMS of this time.')
     for (const order of orders) print(adviceWords(program, orderWords(order)))
+    for (const ladder of ladders) print(ladderWords(ladder))
     if (note) print(note)
   })
 }

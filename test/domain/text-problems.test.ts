@@ -81,11 +81,16 @@ describe('a text is rejected (design D47)', () => {
     ['of a mail without a subject', mail({ subject: null }), 'The subject is required.'],
     ['of a mail with the code in the subject', mail({ subject: '{{otp}}' }), 'The subject must not have'],
     ['with a link in an SMS', sms('{{otp}} {{link}}'), 'must not have the placeholder {{link}}'],
+    [
+      'of a mail with the link in another element',
+      mail({ text: '{{otp}}', html: '{{otp}} <link rel="stylesheet" href="{{link}}">' }),
+      'only in <a href="{{link}}">',
+    ],
     ['of a mail with the link in the subject', mail({ subject: '{{link}}' }), 'The subject must not have'],
     [
       'of a mail with the link in a query',
       mail({ html: '<a href="https://a.example/?{{link}}">{{otp}}</a>' }),
-      'only as href="{{link}}"',
+      'only in <a href="{{link}}">',
     ],
     ['of a mail with two lines of subject', mail({ subject: 'a\nb' }), 'must not contain line breaks'],
     ['of a mail with a long subject', mail({ subject: 'x'.repeat(256) }), 'at most 255 characters'],

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { readRoutes } from '../../src/domain/operator/routes.ts'
+import type { PhoneWay } from '../../src/domain/ground/providers.ts'
+import {
+  ladderOrders,
+  ladderWords,
+  proportion,
+  readRoutes,
+  routeOrders,
+} from '../../src/domain/operator/routes.ts'
 import { addAccount, enterAs } from '../support/accounts.ts'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 import { printed } from '../support/command.ts'
@@ -16,7 +23,10 @@ const settings = {
   SMS_WEBHOOK_SECRET: 'a secret of the test, 32 bytes..',
   PUBLIC_URL: 'https://otp.example.com',
 }
-const server = { smsCountries: [], routes: { plain: [], template: [] } }
+const server = {
+  smsCountries: [],
+  routes: { smsMode: 'plain', plain: [], template: [], others: {} } as const,
+}
 const textOf = (html: string) => html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 let app: TestApp
 
@@ -131,6 +141,30 @@ test('of two codes of a number, the one that was sent last was verified; notific
     { provider: 'outbox', messages: 3, conversion: { of: 1, rate: 1 } },
     { provider: 'webhook', messages: 2, conversion: { of: 2, rate: 0 } },
   ])
+})
+
+test('ways are compared too, and suggest an order of LADDER, in which a call is never first', () => {
+  const figures = { country: 'LV', messages: 40, delivery: null, cost: null }
+  const row = (way: PhoneWay, verified: number, codes: number) => ({
+    ...{ ...figures, way, provider: way },
+    conversion: proportion(verified, codes),
+  })
+  const two = ladderOrders([row('sms', 4, 40), row('voice', 39, 40), row('whatsapp', 30, 40)])
+  expect(two.map(({ ways, isProven }) => [ways.map(({ way }) => way), isProven])).toEqual([
+    [['whatsapp', 'voice', 'sms'], false],
+  ])
+  const [proven = expect.unreachable()] = ladderOrders([row('sms', 4, 40), row('whatsapp', 38, 40)])
+  expect(ladderWords(proven)).toBe(
+    'Latvia (LV): LADDER=whatsapp,sms, by conversion: whatsapp 95% (83.5% to 98.6%) of 40, sms 10% (4% to 23.1%) of 40.',
+  )
+  expect(ladderOrders([row('sms', 4, 40), { ...row('whatsapp', 0, 1), country: 'GB' }])).toEqual([])
+  // Providers of other ways stay in a rule.
+  const rows = [
+    { ...row('sms', 4, 40), provider: 'one' },
+    { ...row('sms', 30, 40), provider: 'two' },
+  ]
+  const orders = routeOrders(rows, [], ['one', 'two', 'chat'])
+  expect(orders).toMatchObject([{ providers: ['two', 'one', 'chat'], isSet: false }])
 })
 
 test('costs are of the days after recipients were erased, and none are from the future', async () => {

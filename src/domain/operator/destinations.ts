@@ -456,11 +456,7 @@ export type CheckedDestination = Awaited<ReturnType<typeof checkDestination>>
 /** `destination check`: what the rules decide, and what the guard's entry for the number does. @param digits `Recipient.to` */
 export async function checkDestination(
   { policy, guard, now, destinationOf }: CheckPorts,
-  settings: {
-    readonly smsCountries: readonly string[]
-    readonly guard: GuardMode
-    readonly routes: RouteSettings
-  },
+  settings: Awaited<ReturnType<DestinationPorts['routing']>> & { readonly guard: GuardMode },
   digits: string,
   brandSlug: string | null,
 ) {

@@ -1,9 +1,11 @@
 import { countryWords, type DestinationRule } from '../delivery/destination.ts'
+import { wayOf } from '../delivery/way.ts'
 import { type Advice, advice, see } from '../ground/advice.ts'
 import type { AuditReader } from '../ground/audit.ts'
 import { count, percent, utc } from '../ground/format.ts'
 import type { Listing } from '../ground/listing.ts'
 import { InvalidInput } from '../ground/operator-error.ts'
+import type { PhoneWay } from '../ground/providers.ts'
 import { dayMs, type EpochMs, hourMs, periodOf } from '../ground/time.ts'
 import { type EventLogReader, type LoggedRequest, statusOf } from '../log/event-log.ts'
 import type { LogPosition } from '../log/log-search.ts'
@@ -12,7 +14,7 @@ import { type Micros, sumWords } from '../money/amounts.ts'
 import type { DaySpend } from '../money/spending.ts'
 import type { PolicyPorts } from '../policy/policy-store.ts'
 import { mayBeSent } from '../request/request-context.ts'
-import { listedRules } from './destinations.ts'
+import { listedRules, providerNames, type RouteSettings as RouteNames } from './destinations.ts'
 
 // What the event log says of the providers of each country. Nothing changes by it.
 
@@ -31,6 +33,7 @@ export function proportion(some: number, of: number) {
 export interface RouteFigures {
   readonly country: string | null
   readonly provider: string
+  readonly way: PhoneWay
   readonly messages: number
   /** Of those with a final delivery report. */
   readonly delivery: ReturnType<typeof proportion>
@@ -51,7 +54,7 @@ interface RoutePorts {
 
 interface RouteSettings {
   readonly smsCountries: readonly string[]
-  readonly routes: Readonly<Record<'plain' | 'template', readonly string[]>>
+  readonly routes: RouteNames
 }
 
 export type Routes = Awaited<ReturnType<typeof readRoutes>>
@@ -89,11 +92,12 @@ export async function readRoutes(
   const erasedAt = erasure?.at ?? 0
   const rows = sum.rows(await eventLog.spending(day, end), erasedAt)
   const rules = listedRules(smsCountries, (await policy.rows()).rules)
-  const orders = routeOrders(rows, rules, [...routes.plain, ...routes.template])
+  const orders = routeOrders(rows, rules, providerNames(routes))
+  const ladders = ladderOrders(rows)
   const note = erasure
     ? `Recipients were erased at ${utc(erasedAt)}: costs are those of later days, and rates those of the other recipients.`
     : undefined
-  return { since: day, rows, orders, note }
+  return { since: day, rows, orders, ladders, note }
 }
 
 class RouteSum {
@@ -110,7 +114,8 @@ class RouteSum {
     const sent = deliveries.filter(mayBeSent)
     for (const each of sent) {
       const { country, provider } = each
-      const own = this.counts.getOrInsertComputed(JSON.stringify([country, provider]), newCounts)
+      const way = wayOf({ route: each.route ?? 'plain', provider: { name: provider } })
+      const own = this.counts.getOrInsertComputed(JSON.stringify([country, provider, way]), newCounts)
       own.days.set(day, (own.days.get(day) ?? 0) + 1)
       const status = statusOf(each)
       if (status === 'delivered') own.delivered++
@@ -127,7 +132,7 @@ class RouteSum {
   rows(spending: readonly DaySpend[], erasedAt: EpochMs): readonly RouteFigures[] {
     const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0)
     return Array.from(this.counts, ([key, { days, delivered, reported, codes, verified }]) => {
-      const [country, provider] = JSON.parse(key) as [string | null, string]
+      const [country, provider, way] = JSON.parse(key) as [string | null, string, PhoneWay]
       // The log may have only a part of its oldest day.
       const paid = new Map(
         [...days].filter(([day]) => day > erasedAt && (day > this.oldest || days.size === 1)),
@@ -137,7 +142,7 @@ class RouteSum {
       const spent = all.filter((each) => each.currency === currency && paid.has(each.at))
       const micros = Math.round(sum(spent.map((each) => each.micros)) / sum([...paid.values()]))
       return {
-        ...{ country, provider, messages: sum([...days.values()]) },
+        ...{ country, provider, way, messages: sum([...days.values()]) },
         delivery: proportion(delivered, reported),
         conversion: proportion(verified, codes),
         cost: currency === undefined || paid.size === 0 ? null : { micros, currency },
@@ -171,7 +176,7 @@ export function routeOrders(
     )
     const by = all.some(({ conversion }) => conversion) ? 'conversion' : 'delivery'
     const ranked = all
-      .filter(({ provider }) => now.includes(provider))
+      .filter(({ provider, way }) => now.includes(provider) && way === 'sms')
       .sort((one, other) => (other[by]?.low ?? -1) - (one[by]?.low ?? -1))
     if (country === null || ranked.length < 2 || action === 'block' || !ranked[0]?.[by]) return []
     const order = [...new Set([...ranked.map(({ provider }) => provider), ...now])]
@@ -183,6 +188,33 @@ export function routeOrders(
     const rule = { rule: country, action, ...(sender && { sender }), ...(route && { route }) }
     return [{ country, by, providers: order, isProven, isSet: order.join() === now.join(), rule }]
   })
+}
+
+/** The order of the ways of LADDER for each country whose codes used several: by the lower bound of conversion. A call is never first. */
+export function ladderOrders(rows: readonly RouteFigures[]) {
+  const codes = rows.filter(({ conversion }) => conversion)
+  return [...Map.groupBy(codes, ({ country }) => country)].flatMap(([country, all]) => {
+    const ways = Array.from(
+      Map.groupBy(all, ({ way }) => way),
+      ([way, own]) => {
+        const sum = (of: (row: RouteFigures) => number) => own.reduce((total, row) => total + of(row), 0)
+        const sent = sum(({ conversion }) => conversion?.of ?? 0)
+        const verified = sum(({ conversion }) => Math.round((conversion?.of ?? 0) * (conversion?.rate ?? 0)))
+        return { way, conversion: proportion(verified, sent) ?? { of: 0, rate: 0, low: 0, high: 1 } }
+      },
+    ).sort((one, other) => other.conversion.low - one.conversion.low)
+    if (ways[0]?.way === 'voice') ways.splice(1, 0, ...ways.splice(0, 1))
+    const isProven = ways.every(
+      ({ conversion }, index) => index === 0 || (ways[index - 1]?.conversion.low ?? 0) > conversion.high,
+    )
+    return ways.length < 2 ? [] : [{ country, ways, isProven }]
+  })
+}
+
+export function ladderWords({ country, ways, isProven }: ReturnType<typeof ladderOrders>[number]): string {
+  const figures = ways.map(({ way, conversion }) => `${way} ${rateWords(conversion)}`).join(', ')
+  const doubt = isProven ? '' : ' Intervals overlap, so the order is not proven.'
+  return `${countryWords(country)}: LADDER=${ways.map(({ way }) => way).join()}, by conversion: ${figures}.${doubt}`
 }
 
 export function orderWords({ country, by, providers, isProven, isSet, rule }: RouteOrder): Advice {
@@ -200,6 +232,7 @@ export const routeListing = {
     text: ({ country }) => countryWords(country),
   },
   provider: { title: 'Provider', value: ({ provider }) => provider },
+  way: { title: 'Way', value: ({ way }) => way },
   messages: { title: 'Messages', isNumber: true, value: ({ messages }) => messages },
   delivery: rateColumn('Delivered', 'delivery'),
   conversion: rateColumn('Verified', 'conversion'),
@@ -212,11 +245,12 @@ export const routeListing = {
 function rateColumn(title: string, name: 'delivery' | 'conversion'): Listing<RouteFigures>[string] {
   return {
     ...{ title, isNumber: true, value: (row) => row[name] },
-    text: ({ [name]: found }) =>
-      found
-        ? `${percent(found.rate)} (${percent(found.low)} to ${percent(found.high)}) of ${count(found.of)}`
-        : '-',
+    text: ({ [name]: found }) => (found ? rateWords(found) : '-'),
   }
+}
+
+function rateWords({ of, rate, low, high }: NonNullable<RouteFigures['delivery']>): string {
+  return `${percent(rate)} (${percent(low)} to ${percent(high)}) of ${count(of)}`
 }
 
 /** @param rateOf how many of these a message is */

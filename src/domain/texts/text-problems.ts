@@ -83,10 +83,13 @@ export function textProblems(
   ]
 }
 
+const linkTag =
+  /<a(\s+(class|style|target|rel)="[^"<>]*")*\s+href="\{\{link\}\}"(\s+(class|style|target|rel)="[^"<>]*")*\s*>/gi
+
 function htmlProblems(html: string, own: PartRule, textBeforeCode: TextBeforeCode): string[] {
   const problems = partProblems('html', html, own)
-  if (html.replaceAll('href="{{link}}"', '').includes('{{link}}'))
-    problems.push('The HTML may have {{link}} only as href="{{link}}", since the link contains the code.')
+  if (html.replaceAll(linkTag, '').includes('{{link}}'))
+    problems.push('The HTML may have {{link}} only in <a href="{{link}}">, since the link contains the code.')
   if (problems.length > 0 || !own.hasCode || isCodeInText(html, textBeforeCode)) return problems
   return [
     'The HTML must have {{otp}} in displayed text, not in an attribute, a URL, a style, a script, a title or a comment. Close each tag and quote, and do not use elements such as <svg>, <noscript>, <template> and <textarea>.',

@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import { cellsOf } from '../../../domain/ground/listing.ts'
 import { destinationSet } from '../../../domain/operator/destinations.ts'
-import { orderWords, type Routes, routeListing } from '../../../domain/operator/routes.ts'
+import { ladderWords, orderWords, type Routes, routeListing } from '../../../domain/operator/routes.ts'
 import { ExactTime, rich } from '../../pages/components.tsx'
 import { ActionButton } from '../action-form.tsx'
 import { actions, Card, columnsOf, consolePage, Table } from '../components.tsx'
 import type { PageContext } from '../page-context.ts'
 import { pageWords } from '../references.ts'
 
-export function routesPage(pageContext: PageContext, { since, rows, orders, note }: Routes): string {
+export function routesPage(pageContext: PageContext, { since, rows, orders, ladders, note }: Routes): string {
   const { currency: _, ...shown } = routeListing
   const parent = { title: 'Destinations', href: '/admin/destinations' }
   return consolePage(
@@ -50,6 +50,9 @@ export function routesPage(pageContext: PageContext, { since, rows, orders, note
           ])}
           empty="No country has messages of two providers."
         />
+        {ladders.map((each) => (
+          <p key={each.country}>{ladderWords(each)}</p>
+        ))}
       </Card>
     </>,
   )

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 
-import { channelNames } from '../../../domain/ground/contact.ts'
 import type { ProviderHealth } from '../../../domain/log/statistics.ts'
 import type { Brand } from '../../../domain/texts/brand.ts'
 import { Choice, Field, Select } from '../../pages/components.tsx'
@@ -53,7 +52,7 @@ export function testPage(
               ...Object.fromEntries(
                 [...Map.groupBy(providers, ({ name }) => name)].map(([name, own]) => [
                   name,
-                  `${name} (${own.map(({ channel }) => channelNames[channel]).join(', ')})`,
+                  `${name} (${own.map(({ channel }) => (channel === 'SMS' ? 'phone' : 'e-mail')).join(', ')})`,
                 ]),
               ),
             }}
