@@ -42,6 +42,7 @@ describe('an order', () => {
     conversion: readonly [number, number] | null,
     delivery: readonly [number, number] | null = null,
   ): RouteFigures => ({
+    way: 'sms',
     ...{ country: 'GB', provider, messages: 100, cost: null },
     conversion: conversion && proportion(...conversion),
     delivery: delivery && proportion(...delivery),
