@@ -72,7 +72,7 @@ test('the mail of a code has the loginId as text, if the brand has it enabled (D
     expectSuccess(sent, ['expiresIn'])
     const { text = '', html = '' } = smtp.received.at(-1)?.mail ?? {}
     expect(text.includes(loginId)).toBe(loginIdEnabled)
-    expect(String(html).includes('for <bdi>o&#39;neil &amp; co</bdi>.')).toBe(loginIdEnabled)
+    expect(String(html).includes('for <bdi>o&#39;neil &amp; co</bdi>:')).toBe(loginIdEnabled)
     expect((await app.eventsOf(sent)).deliveries.map((delivery) => delivery.template)).toEqual([template])
   }
   await setText(app.app.context.acting(tester), {
