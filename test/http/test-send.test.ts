@@ -285,7 +285,7 @@ describe('an operator in the console', () => {
     for (const shown of [untested, link, 'Provider one has never']) expect(overview).toContain(shown)
     expect(overview).not.toContain('Provider outbox')
     expect((await visitor.get('/admin/test?provider=spare')).html).toMatch(
-      /<option value="spare" selected[^>]*>spare \(SMS\)</,
+      /<option value="spare" selected[^>]*>spare \(phone\)</,
     )
     const send = async () => {
       const { status, headers } = await visitor.post('/admin/test', typed)
