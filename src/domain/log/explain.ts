@@ -416,7 +416,7 @@ function attempt(row: Delivery): string {
   const to = row.position === null ? '' : ` to ${row.recipient}${inCountry(row.country)}`
   const way = row.route === null ? '' : ` on the ${row.route} route`
   const position = row.position === null ? '' : `recipient ${row.position}`
-  const isSms = row.route !== null && wayOf({ route: row.route, provider: { name: row.provider } }) === 'sms'
+  const isSms = row.route === null || wayOf({ route: row.route, provider: { name: row.provider } }) === 'sms'
   const segments = row.segments && counted(row.segments.count, `${row.segments.encoding} segment`)
   const form = [row.template, isSms ? segments : row.lang, position].filter(Boolean).join(', ')
   return `${utc(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
