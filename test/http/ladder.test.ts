@@ -307,12 +307,14 @@ describe('nothing follows', () => {
 describe('a further message', () => {
   test('counts on the limits of the phone, which may reject it; the cooldown does not', async () => {
     await start({}, { PHONE_LIMIT_PER_HOUR: '2', SMS_COOLDOWN_SECONDS: '300' })
-    await send()
+    const answer = await send()
     await pass(20)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
     await pass(20)
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
     expect(await rows()).toMatchObject([{ ended: 'no way is left that could send the code' }])
+    const { deliveries } = await app.eventsOf(answer)
+    expect(deliveries.at(-1)).toMatchObject({ outcome: 'skipped', reason: 'rate-limited: phone_hour' })
     app.advance(300)
     expectError(await send(), 429, 'rate_limited', 'phone_hour')
   })
@@ -373,18 +375,43 @@ describe('a further message', () => {
     expect(sent()).toEqual({ whatsapp: 1, sms: 1, voice: 0 })
   })
 
+  test('does not meet the count of its own code, which filled a bucket of the guard', async () => {
+    await start({}, { GUARD: 'deny' })
+    // Of a country without a verified code, an hour has three.
+    for (const range of [1, 2, 3]) {
+      phone = `447400${range}00001`
+      expectSuccess(await send(), ['expiresIn'])
+    }
+    await pass(20)
+    await pass(20)
+    expect(sent()).toEqual({ whatsapp: 3, sms: 3, voice: 3 })
+    phone = '447400400001'
+    expectError(await send(), 429, 'rate_limited', 'guard')
+  })
+
   test('to numbers whose new codes the guard denies, as too many were not verified, is not sent', async () => {
     await start({}, { GUARD: 'deny', SMS_COOLDOWN_SECONDS: '0' })
-    let last = 0
-    // The range accepts so many unverified codes.
-    for (let index = 0; index < 40; index++) {
+    const flagged = async () => {
+      await app.app.guard.sync()
+      const [row] = await app.database.query("SELECT sent FROM guard_buckets WHERE kind = 'flagged'")
+      return Number(row?.sent ?? 0)
+    }
+    const answers: Answer[] = []
+    // The range accepts a few unverified codes; that many more are denied is an attack.
+    for (let index = 0; index < 9; index++) {
       phone = `4474001${String(index).padStart(5, '0')}`
-      if ((await send()).status !== 200) break
-      last = index
+      const answer = await send()
+      if (answer.status === 200) answers.push(answer)
     }
     const { whatsapp = 0 } = sent()
-    expect(last).toBeWithin(1, 39)
+    expect(whatsapp).toBeWithin(1, 9)
+    const before = await flagged()
     await pass(20)
+    expect(await flagged()).toBeGreaterThan(before + 1)
+    for (const answer of answers) {
+      const { deliveries } = await app.eventsOf(answer)
+      expect(deliveries.at(-1)).toMatchObject({ outcome: 'skipped', reason: 'rate-limited: guard' })
+    }
     expect(sent()).toEqual({ whatsapp, sms: 0, voice: 0 })
     expect((await rows()).map(({ ended }) => ended)).toEqual(
       Array(whatsapp).fill('no way is left that could send the code'),

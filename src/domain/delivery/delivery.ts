@@ -199,7 +199,13 @@ export function saveSkipped(
   context: RequestContext,
   message: SmsMessage,
   step: AttemptedStep,
-  reason: 'keeps failing' | 'paused' | 'no time left' | 'budget exhausted' | 'no provider' | 'rate-limited',
+  reason:
+    | 'keeps failing'
+    | 'paused'
+    | 'no time left'
+    | 'budget exhausted'
+    | 'no provider'
+    | `rate-limited: ${string}`,
 ): void {
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
   const result = { ...about, at: ports.now(), durationMs: 0 }

@@ -237,14 +237,19 @@ export class Guard {
     return new Pass(this, send, verdict, filled)
   }
 
-  /** Whether a new code would be denied. Counts nothing. @param isKnown its number verified one within 180 days */
-  denies(send: GuardedSend, isKnown: boolean): boolean {
+  /**
+   * Judges a further message with a code that was counted: without that count. Fills nothing, and records nothing that it does not deny.
+   * @param isKnown its number verified one within 180 days
+   */
+  enterAgain(send: GuardedSend, isKnown: boolean): GuardPass {
     const mode = this.ports.mode()
     const now = this.ports.now()
     const operator = send.phone ? this.operators.of(send.phone.to, now) : undefined
-    if (mode === 'off' || operator) return mode !== 'off' && operator?.action === 'block'
-    const judgement = mode === 'deny' && !isKnown ? this.judge(send, now) : null
-    return judgement !== null && !judgement.isOnlyRecorded
+    if (mode === 'off' || operator?.action === 'allow') return unguarded
+    if (operator) return new Pass(this, send, blockedByOperator(operator, now), undefined)
+    const judgement = mode === 'deny' && !isKnown ? this.judgeOthers(send, now) : null
+    if (judgement === null || judgement.isOnlyRecorded) return unguarded
+    return new Pass(this, send, { ...judgement, isDenied: true, byOperator: false }, undefined)
   }
 
   /**
@@ -389,6 +394,27 @@ export class Guard {
     const byNumber = this.judgeNumber(send.recipient, isHome, now)
     const byOther = byNumber ?? byClient ?? this.judgeCountry(country, standing, prefix, now)
     return byOther ?? (isSpared ? null : byPrefix)
+  }
+
+  /** As if the code had not been counted. */
+  private judgeOthers(send: GuardedSend, now: EpochMs): Judgement | null {
+    const { phone, recipient } = send
+    const before: (readonly [bucket: Bucket, level: number, sent: number])[] = []
+    const takeOut = (bucket: Bucket, threshold: number) => {
+      advance(bucket, threshold, now)
+      before.push([bucket, bucket.level, bucket.sent])
+      bucket.level = Math.max(0, bucket.level - 1)
+      bucket.sent = Math.max(0, bucket.sent - 1)
+    }
+    for (const bucket of this.clientBuckets(send, now)) takeOut(bucket, fixedThresholds[bucket.kind] ?? 1)
+    if (phone) {
+      takeOut(this.buckets.get('prefix', prefixOf(phone.to), now), prefixThreshold)
+      takeOut(this.buckets.get('number', recipient, now), fixedThresholds.number)
+      this.visitCountry(phone.country ?? unknownCountry, now, takeOut)
+    }
+    const judgement = this.judge(send, now)
+    for (const [bucket, level, sent] of before) Object.assign(bucket, { level, sent })
+    return judgement
   }
 
   private judgePrefix(

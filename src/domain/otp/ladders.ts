@@ -269,7 +269,8 @@ export class Ladders {
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (lost) return lost
-      const why = error.details.reason === 'budget' ? 'budget exhausted' : 'rate-limited'
+      const { reason } = error.details
+      const why = reason === 'budget' ? 'budget exhausted' : (`rate-limited: ${reason}` as const)
       saveSkipped(ports, context, message, message.steps[0] ?? noStep, why)
       return 'next'
     } finally {
@@ -293,10 +294,10 @@ export class Ladders {
     const code = { ...waiting, recipient: subject[0], phone }
     const { guard, isVerifiedNumber } = this.ports
     guard.applyOperatorPrefixes(prefixes)
-    // The guard has counted the code.
-    const isDenied = guard.denies(code, await isVerifiedNumber(subject))
+    const entry = guard.enterAgain(code, await isVerifiedNumber(subject))
+    const refusal = entry.verdict ? new Failure('rate_limited', undefined, { reason: 'guard' }) : undefined
     const limits = sendLimits(this.ports, recipient, { brandSlug, longestMs: 0 })
-    return [...limits.filter(isNoCooldown), { refusal: isDenied ? new Failure('rate_limited') : undefined }]
+    return [...limits.filter(isNoCooldown), { refusal, admitted: () => entry.confirm() }]
   }
 
   private async saveSent(
