@@ -637,6 +637,27 @@ describe('what the app and operators see', () => {
     expect(second).toContain('next way, since the way before it failed')
     expect(second).toContain('Its ladder ended, since the code was verified. Ways not used: voice.')
   })
+
+  test('explain shows a way that is skipped because of its country, and that the next one follows for it', async () => {
+    await start({ ways: ['whatsapp', 'voice', 'sms'] }, { VOICE_COUNTRIES: 'FR' })
+    phone = '447400123456'
+    const later = await send()
+    await pass(20)
+    providers.whatsapp.answer(() => temporary)
+    phone = '447400123457'
+    const atOnce = await send()
+    expect(sent()).toEqual({ whatsapp: 2, sms: 2, voice: 0 })
+    const skipped = (why: string) =>
+      new RegExp(
+        `2\\. .* none on the voice route.*: skipped: no calls to this country; next way, since ${why}`,
+      )
+    expect(await story(later)).toMatch(skipped('no delivery report arrived within 20.0 s'))
+    expect(await story(atOnce)).toMatch(skipped('the way before it failed'))
+    for (const answer of [later, atOnce])
+      expect(await story(answer)).toMatch(
+        /3\. .* one on the plain route.*; next way, since the way before it was skipped/,
+      )
+  })
 })
 
 test('a fault of the store after a message changes no answer', async () => {

@@ -205,6 +205,8 @@ export function saveSkipped(
     | 'no time left'
     | 'budget exhausted'
     | 'no provider'
+    | 'blocked destination'
+    | 'no calls to this country'
     | `rate-limited: ${string}`,
 ): void {
   const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const

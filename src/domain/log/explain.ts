@@ -157,7 +157,7 @@ function whySent(sent: Delivery, before: Delivery | undefined): string {
   const { at } = sent
   const { report, outcome, durationMs } = before
   const why = !mayBeSent(before)
-    ? 'the way before it failed'
+    ? `the way before it ${outcome === 'skipped' ? 'was skipped' : 'failed'}`
     : outcome === 'unknown'
       ? 'the result of the message before it is unknown'
       : report?.status === 'failed' && report.at <= at

@@ -6,7 +6,7 @@ import {
   noStep,
   saveSkipped,
 } from '../delivery/delivery.ts'
-import { type SmsWay, smsWay, type WayPorts } from '../delivery/way.ts'
+import { mayCall, type SmsWay, smsWay, type WayPorts } from '../delivery/way.ts'
 import { judged } from '../ground/body.ts'
 import { mask } from '../ground/contact.ts'
 import { Failure } from '../ground/failures.ts'
@@ -70,6 +70,9 @@ interface Climb {
 type Sent = 'accepted' | 'next' | 'taken' | { readonly end: string }
 
 const gone = { end: 'the code has expired or was revoked' } as const
+
+/** Of a way that is closed to the number. */
+const nowhere = { kind: 'ordinary', isAllowed: false, rule: null, providers: [], paused: [] } as const
 
 /** In flight in a process. */
 const concurrency = 64
@@ -242,13 +245,21 @@ export class Ladders {
     if (brand?.status !== 'active' || !way) return { end: 'the brand is not active' }
     const about = { field: 'phone', brand, policy, isTemplate: true, way }
     // What it notes is not of the request.
-    const found = judged(() => smsWay(ports, { ...context }, { channel: 'SMS', to }, about))
-    if (found instanceof Failure) return 'next'
-    const message = smsOf(ports, brand, content, found, {
+    const noted = { ...context }
+    const found = judged(() => smsWay(ports, noted, { channel: 'SMS', to }, about))
+    const country = noted.country ?? null
+    const message = smsOf(ports, brand, content, found instanceof Failure ? { ...nowhere, country } : found, {
       ...{ requestId, to, recipientHash: subject[0], position: null },
       validitySeconds: Math.max(1, Math.floor((row.expiresAt - ports.now()) / 1000)),
       expectsFeedback: ports.conversionFeedback !== undefined,
     })
+    if (found instanceof Failure) {
+      const isOpen = way !== 'voice' || mayCall(ports.voiceCountries, country)
+      const route = way === 'sms' ? null : way
+      const why = isOpen ? 'blocked destination' : 'no calls to this country'
+      saveSkipped(ports, context, message, { ...noStep, route }, why)
+      return 'next'
+    }
     // A request has claimed the limits of all its messages.
     const needsLimits = context.isJob && settles.length === 0
     const limits = needsLimits ? await this.limitsOf(waiting, subject, found, policy) : []

@@ -192,7 +192,7 @@ export interface Attempt {
   readonly country: string | null
   /** Null: certainly not sent, or e-mail. */
   readonly cost: Cost | null
-  /** `skipped`: not called, because the circuit was open, operators had paused the provider, too little time was left, a budget was exhausted, or there is none. */
+  /** `skipped`: not called, because the circuit was open, operators had paused the provider, too little time was left, a limit or budget was exhausted, its way is closed to the number, or there is none. */
   readonly outcome: Outcome['kind'] | 'skipped'
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
   readonly reason: string | null
