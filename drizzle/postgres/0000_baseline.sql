@@ -283,6 +283,7 @@ CREATE TABLE "ladders" (
 	"ways" text NOT NULL,
 	"report_key" text COLLATE "C",
 	"report_keys" text NOT NULL,
+	"causes" text NOT NULL,
 	"sent_at" bigint,
 	"attempts" integer NOT NULL,
 	"due_at" bigint,

@@ -296,6 +296,7 @@ CREATE TABLE `ladders` (
 	`ways` text NOT NULL,
 	`report_key` text,
 	`report_keys` text NOT NULL,
+	`causes` text NOT NULL,
 	`sent_at` integer,
 	`attempts` integer NOT NULL,
 	`due_at` integer,

@@ -626,7 +626,7 @@ describe('what the app and operators see', () => {
       /2\. .* one on the plain route.*; next way, since the delivery report says failed: 131026\n/,
     )
     expect(lines).toMatch(
-      /3\. .* three on the voice route.*; next way, since no delivery report arrived within 20\.0 s/,
+      /3\. .* three on the voice route.*; next way, since no delivery report arrived within 20 s/,
     )
     expect(lines).toContain('Its ladder ended, since its last way was used. Ways not used: none.')
     phone = freshPhone()
@@ -636,6 +636,26 @@ describe('what the app and operators see', () => {
     const second = await story(other)
     expect(second).toContain('next way, since the way before it failed')
     expect(second).toContain('Its ladder ended, since the code was verified. Ways not used: voice.')
+  })
+
+  test('explain keeps why a way followed, also after later reports, and with a wait of 0', async () => {
+    await start({ waitSeconds: 0 })
+    const answer = await send()
+    app.advance(4)
+    await report('whatsapp', 'failed', { reason: '131026' })
+    app.advance(5)
+    await report('whatsapp', 'delivered')
+    expect(await story(answer)).toMatch(
+      /one on the plain route.*; next way, since the delivery report says failed: 131026/,
+    )
+    await app.close()
+    await start({ waitSeconds: 60 })
+    const silent = await send()
+    await pass(60)
+    await report('whatsapp', 'failed', { reason: 'late' })
+    expect(await story(silent)).toMatch(
+      /one on the plain route.*; next way, since no delivery report arrived within 60 s/,
+    )
   })
 
   test('explain shows a way that is skipped because of its country, and that the next one follows for it', async () => {
@@ -651,7 +671,7 @@ describe('what the app and operators see', () => {
       new RegExp(
         `2\\. .* none on the voice route.*: skipped: no calls to this country; next way, since ${why}`,
       )
-    expect(await story(later)).toMatch(skipped('no delivery report arrived within 20.0 s'))
+    expect(await story(later)).toMatch(skipped('no delivery report arrived within 20 s'))
     expect(await story(atOnce)).toMatch(skipped('the way before it failed'))
     for (const answer of [later, atOnce])
       expect(await story(answer)).toMatch(

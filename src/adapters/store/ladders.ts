@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, isNotNull, isNull, lte } from 'drizzle-orm'
+import { and, asc, eq, gt, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm'
 import { type DueLadder, failureCountsMs, type LadderStore } from '../../domain/otp/ladder.ts'
 import type { StoreDatabase, Tables } from './database.ts'
 import type { Orm } from './statements.ts'
@@ -13,13 +13,16 @@ export function ladderEnd(orm: Orm, ladders: Tables['ladders'], id: string, ende
   return orm.update(ladders).set(set).where(isClimbing(ladders, id))
 }
 
+/** A cause may have the text of a provider. */
+const longestCause = 200
+
 export function createLadderStore({
   orm,
   tables: { ladders, deliveryReports },
   write,
   writeCounted,
 }: Pick<StoreDatabase, 'orm' | 'tables' | 'write' | 'writeCounted'>): LadderStore {
-  const { requestId, dueAt, reportKey, sentAt, ways } = ladders
+  const { requestId, dueAt, reportKey, sentAt, ways, causes } = ladders
   const reportsOf = (keys: readonly string[]) =>
     orm
       .select()
@@ -68,6 +71,15 @@ export function createLadderStore({
     endAll: (ended) => {
       const set = { ended, sealed: '', dueAt: null, reportKey: null }
       return write(orm.update(ladders).set(set).where(isNotNull(dueAt)))
+    },
+    stepped: (id, attempt, cause) => {
+      const line = `${attempt} ${cause.replace(/\s+/g, ' ').slice(0, longestCause)}\n`
+      return write(
+        orm
+          .update(ladders)
+          .set({ causes: sql`${causes} || ${line}` })
+          .where(isClimbing(ladders, id)),
+      )
     },
     end: (id, ended) => write(ladderEnd(orm, ladders, id, ended)),
     reported: async (keys, now) => {

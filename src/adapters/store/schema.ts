@@ -304,6 +304,7 @@ export const schema = {
       ways: text(),
       reportKey: key().orNull(),
       reportKeys: text(),
+      causes: text(),
       sentAt: instant().orNull().shifted(),
       attempts: integer(),
       dueAt: instant().orNull().shifted(),

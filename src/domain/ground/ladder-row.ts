@@ -16,6 +16,8 @@ export interface LadderRow {
   readonly reportKeys: string
   /** When the latest message was accepted. Null: it is being sent. */
   readonly sentAt: EpochMs | null
+  /** A line for each step: the number of its first attempt, and why it began, in words for operators. */
+  readonly causes: string
   /** Of the code's messages. */
   readonly attempts: number
   /** When a process looks at it next; it has a lease until then while a message is sent. Null: it has ended. */

@@ -21,7 +21,6 @@ import {
   isPartFlag,
   isSurge,
   type LimitStatus,
-  mayBeSent,
   type Operation,
   type PartFlag,
   type RequestEnd,
@@ -77,7 +76,7 @@ export function explain(
             // That of a job is the number within its recipient.
             attempts: deliveries.map((row, index) => ({
               number: row.attempt % attemptsPerJob,
-              text: attempt(row) + (trace.ladder ? whySent(row, deliveries[index - 1]) : ''),
+              text: attempt(row) + whySent(trace, row, deliveries[index - 1]),
             })),
             nothing: trace.end === null ? 'no attempt is recorded' : 'no provider was called',
           },
@@ -152,21 +151,27 @@ function furtherWays({ ladder }: RequestTrace): string[] {
 }
 
 /** Why a message follows another one by the next way. Empty: it is of the same way. */
-function whySent(sent: Delivery, before: Delivery | undefined): string {
-  if (!before || wayIn(before) === wayIn(sent)) return ''
-  const { at } = sent
-  const { report, outcome, durationMs } = before
-  const why = !mayBeSent(before)
-    ? `the way before it ${outcome === 'skipped' ? 'was skipped' : 'failed'}`
-    : outcome === 'unknown'
-      ? 'the result of the message before it is unknown'
-      : report?.status === 'failed' && report.at <= at
-        ? `the delivery report says failed: ${report.reason ?? 'without a reason'}`
-        : `no delivery report arrived within ${seconds(at - before.at - durationMs)}`
-  return `; next way, since ${why}`
+function whySent(
+  { ladder }: RequestTrace,
+  { attempt, ...sent }: Delivery,
+  before: Delivery | undefined,
+): string {
+  if (!ladder || !before || wayIn(before) === wayIn(sent)) return ''
+  const start = `${attempt} `
+  const cause = ladder.causes.split('\n').findLast((line) => line.startsWith(start))
+  const why = cause ? cause.slice(start.length) : outcomeWords[before.outcome]
+  return why === undefined ? '' : `; next way, since ${why}`
 }
 
-function wayIn({ route, provider: name }: Delivery): string {
+/** Of the way before, within a step. */
+const outcomeWords: Readonly<Partial<Record<Delivery['outcome'], string>>> = {
+  rejected: 'the way before it failed',
+  retryable: 'the way before it failed',
+  skipped: 'the way before it was skipped',
+  unknown: 'the result of the message before it is unknown',
+}
+
+function wayIn({ route, provider: name }: Pick<Delivery, 'route' | 'provider'>): string {
   return wayOf({ route: route ?? 'plain', provider: { name } })
 }
 

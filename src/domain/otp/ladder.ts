@@ -32,6 +32,8 @@ export interface LadderStore {
   }): Promise<readonly DueLadder[]>
   /** A message was accepted. Unless the ladder has ended or gone on. A final report that came before makes it due. */
   sent(message: SentByLadder): Promise<void>
+  /** A step begins with this attempt. */
+  stepped(requestId: string, attempt: number, cause: string): Promise<void>
   end(requestId: string, why: string): Promise<void>
   /** All that wait. */
   endAll(why: string): Promise<void>
@@ -51,14 +53,16 @@ export function dueAfter({ waitSeconds }: Ladder, sentAt: EpochMs): EpochMs {
   return sentAt + (waitSeconds * 1000 || failureCountsMs)
 }
 
-/** What a due ladder does: the next way, or an end and its reason. */
+/** What a due ladder does: the next way, or an end; each with its reason. */
 export function stepOf(
   { reportKey, sentAt, reports }: DueLadder,
   { waitSeconds }: Ladder,
-): 'next' | { readonly end: string } {
+): { readonly next: string } | { readonly end: string } {
   if (reports.some(({ status }) => status === 'delivered')) return { end: 'a message was delivered' }
   const latest = reports.find(({ key }) => key === reportKey)
   const hasFailed = latest?.status === 'failed' && latest.at <= (sentAt ?? 0) + failureCountsMs
-  if (hasFailed || waitSeconds > 0) return 'next'
+  if (hasFailed) return { next: `the delivery report says failed: ${latest.reason ?? 'without a reason'}` }
+  if (waitSeconds > 0 && sentAt === null) return { next: 'the result of the message before it is unknown' }
+  if (waitSeconds > 0) return { next: `no delivery report arrived within ${waitSeconds} s` }
   return { end: 'no delivery report said that the message failed' }
 }

@@ -120,7 +120,7 @@ export class Ladders {
     const at = now()
     const row: LadderRow = {
       ...{ requestId, subject, sealed: sealing.seal(JSON.stringify(waiting), ownerOf(requestId)) },
-      ...{ ways: ladder.ways.slice(1).join(), reportKey: null, reportKeys: '', sentAt: null },
+      ...{ ways: ladder.ways.slice(1).join(), reportKey: null, reportKeys: '', causes: '', sentAt: null },
       ...{ attempts: attemptsOfLostMessage, dueAt: at + this.leaseMs, ended: null },
       expiresAt: at + otpTtlSeconds * 1000,
     }
@@ -185,7 +185,7 @@ export class Ladders {
     const { ladderStore: ladders, ladder, now, sealing, secrets, store, conversionFeedback } = this.ports
     const { requestId } = due
     const step = stepOf(due, ladder)
-    if (step !== 'next') return ladders.end(requestId, step.end)
+    if ('end' in step) return ladders.end(requestId, step.end)
     const opened = sealing.unseal(due.sealed, ownerOf(requestId))
     if (!opened) return ladders.end(requestId, 'no secret key of the server opens the code')
     const waiting: WaitingCode = JSON.parse(opened.text)
@@ -195,6 +195,7 @@ export class Ladders {
       ...{ isJob: true, operation, app, brand, channel: 'SMS', recipient: mask({ channel: 'SMS', to }) },
       ...{ recipientHash: secrets.subjects('SMS', to)[0], attemptsBegun: due.attempts },
     }
+    await ladders.stepped(requestId, due.attempts + 1, step.next)
     const isAccepted = await this.climb(context, { row: due, waiting })
     const last = context.attempts.findLast(mayBeSent)
     if (isAccepted && last) {

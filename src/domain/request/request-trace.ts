@@ -24,7 +24,7 @@ export interface RequestTrace {
   readonly unknownFields: readonly string[]
   readonly limits: readonly LimitStatus[]
   /** Of a code with further ways. */
-  readonly ladder?: Pick<LadderRow, 'ways' | 'ended'> | undefined
+  readonly ladder?: Pick<LadderRow, 'ways' | 'causes' | 'ended'> | undefined
   /** Null: in progress, or the process ended first. */
   readonly end: RequestEnd | null
 }
