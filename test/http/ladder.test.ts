@@ -754,6 +754,20 @@ test('the waiting code is encrypted', async () => {
   expect(JSON.stringify(row)).not.toContain(phone)
 })
 
+test('the cleanup erases the code of a ladder once the code has expired, also before the ladder is due', async () => {
+  await start({ waitSeconds: 240 }, { OTP_TTL_SECONDS: '120' })
+  await send()
+  app.advance(60)
+  phone = freshPhone()
+  await send()
+  app.advance(60)
+  await app.app.context.sweep({ eventLog: 30, audit: 30, requests: 30 })
+  expect(await rows()).toMatchObject([
+    { ended: 'the code has expired', sealed: '', due_at: null, report_key: null },
+    { ended: null, sealed: expect.stringMatching(/./), due_at: expect.anything() },
+  ])
+})
+
 test('a code that waits under the previous secret key is sent; without that key, its ladder ends', async () => {
   const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
   await start({}, { SECRET_KEY: oldKey })
