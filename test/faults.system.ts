@@ -277,7 +277,9 @@ describe.skipIf(!compiler)('a disk that fails', () => {
       else while ((await trace.server.get('/health')).status === 200);
       for (const path of ['', '/deliveries', '/money']) {
         const startedAt = performance.now()
-        const { html } = await visitor.get(`/admin${path}`)
+        let { html } = await visitor.get(`/admin${path}`)
+        // On a busy machine, a page can be read while its own check of the database has not ended.
+        if (!html.includes(cause)) html = (await visitor.get(`/admin${path}`)).html
         expect([path, html.includes(cause)]).toEqual([path, true])
         // A second on a machine that does nothing else. The statements themselves would wait for 5 s or more.
         expect(performance.now() - startedAt, `${cause} ${path}`).toBeLessThan(4000)
